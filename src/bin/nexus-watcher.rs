@@ -1,0 +1,3 @@
+//! The service: see [`nexus_watcher::daemon`].
+
+fn main() {}

@@ -1,0 +1,104 @@
+//! `ng`: the command of the orchestrator agent and of people. One file a verb; [`COMMANDS`] lists them.
+//!
+//! Results go to standard output, everything else to standard error, both through [`render`] only. Exit codes are the
+//! table in `docs/contracts.md` §2. A broken pipe is success.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+pub mod render;
+
+mod decision_ack;
+mod demo;
+mod emits;
+mod hook;
+mod hooks;
+mod log_action;
+mod pane_state;
+mod tasks;
+mod watcher_status;
+
+/// One verb of `ng`.
+pub(crate) struct Verb {
+    /// Arguments and help; its name is the verb.
+    pub(crate) command: fn() -> Command,
+    /// Runs it; the result is the exit code.
+    pub(crate) run: fn(&Invocation, &ArgMatches) -> anyhow::Result<u8>,
+    /// Exit code of a usage error: 64 where the exit code is a verdict, else 2.
+    pub(crate) usage: u8,
+}
+
+/// What every verb is told.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    /// `--root`, if given.
+    pub(crate) root: Option<std::path::PathBuf>,
+    /// `--json`.
+    pub(crate) json: bool,
+}
+
+/// Every verb, by name.
+pub(crate) const COMMANDS: &[Verb] = &[
+    decision_ack::VERB,
+    demo::VERB,
+    emits::VERB,
+    hook::VERB,
+    hooks::VERB,
+    log_action::VERB,
+    pane_state::VERB,
+    tasks::VERB,
+    watcher_status::VERB,
+];
+
+/// The whole command line.
+pub fn command() -> Command {
+    let mut ng = Command::new("ng")
+        .about("Ask the nexus watcher, and answer it")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .arg(
+            Arg::new("root")
+                .long("root")
+                .global(true)
+                .value_name("DIR")
+                .value_parser(clap::value_parser!(std::path::PathBuf))
+                .help("The nexus to ask (wins over NEXUS_ROOT)"),
+        )
+        .arg(Arg::new("json").long("json").global(true).action(ArgAction::SetTrue).help("Answer in JSON"));
+    for verb in COMMANDS {
+        ng = ng.subcommand((verb.command)());
+    }
+    ng
+}
+
+/// Runs `ng` with these arguments (the first is the program's name).
+///
+/// `ng hook` is dispatched before argument parsing, since it runs inside every tool call of an agent.
+pub fn run(args: Vec<OsString>) -> ExitCode {
+    if args.get(1).is_some_and(|verb| verb == "hook") {
+        return ExitCode::from(hook::run_fast(&args[2..]));
+    }
+    let verb_named = args.iter().skip(1).filter_map(|arg| arg.to_str()).find_map(verb_by_name);
+    let matches = match command().try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let usage = verb_named.map_or(2, |verb| verb.usage);
+            return ExitCode::from(render::usage_error(&error, usage));
+        }
+    };
+    let Some((name, sub)) = matches.subcommand() else { return ExitCode::from(2) };
+    let verb = verb_by_name(name).expect("clap only accepts registered verbs");
+    let invocation = Invocation { root: sub.get_one("root").cloned(), json: sub.get_flag("json") };
+    match (verb.run)(&invocation, sub) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => ExitCode::from(render::failure(name, &error)),
+    }
+}
+
+/// The verb with this name.
+fn verb_by_name(name: &str) -> Option<&'static Verb> {
+    COMMANDS.iter().find(|verb| (verb.command)().get_name() == name)
+}

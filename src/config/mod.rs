@@ -1,0 +1,3 @@
+//! The one key table, and how a file becomes checked settings.
+
+pub mod resolved;

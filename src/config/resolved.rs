@@ -1,0 +1,163 @@
+//! Checked settings: what the rest of the program acts on. Units are in the types; nothing here is a raw string that
+//! still needs judging.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Which proofs of arrival are looked for (`monitor.paste.witnesses`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witnesses {
+    /// The prompt hook's receipt.
+    pub hook: bool,
+    /// The session transcript.
+    pub transcript: bool,
+    /// The captured pane.
+    pub screen: bool,
+}
+
+/// When `i` and BSpace are sent before a paste (`monitor.paste.vi_guard`, `contracts.md` §9.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViGuard {
+    /// Where the program did not ask for framed pastes.
+    Auto,
+    /// Before every paste.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which footer the emit carries (`status_surface.kind`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusSurface {
+    /// The overview dashboard.
+    Dashboard,
+    /// The operator's own page.
+    External,
+    /// A kind that nobody knows; announced in the footer.
+    Unknown(String),
+}
+
+/// Everything that the watcher acts on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Root of the nexus: holds `monitor/`, `config/`, `reports/`.
+    pub root: PathBuf,
+    /// The state directory (`NEXUS_STATE_DIR`, else `<root>/monitor/.state`).
+    pub state_dir: PathBuf,
+    /// The configuration file that was read, if any.
+    pub config_file: Option<PathBuf>,
+    /// `monitor.interval_seconds`: cadence of `compose_emit`.
+    pub interval: Duration,
+    /// `monitor.target_window`.
+    pub target_window: String,
+    /// `monitor.services_window`.
+    pub services_window: String,
+    /// `monitor.tmux.sockets`: paths or `-L` names; empty means the user's server.
+    pub tmux_sockets: Vec<String>,
+    /// `monitor.tmux.sessions`: empty means the session that holds the target window; `*` means all.
+    pub tmux_sessions: Vec<String>,
+    /// `monitor.idle_threshold_seconds`.
+    pub idle_threshold: Duration,
+    /// `monitor.idle_close_hours`.
+    pub idle_close: Duration,
+    /// `monitor.idle_pool_spawn_grace_seconds`.
+    pub spawn_grace: Duration,
+    /// `monitor.retain_ttl_seconds`.
+    pub retain_ttl: Duration,
+    /// `monitor.report_min_chars`.
+    pub report_min_chars: usize,
+    /// `monitor.heartbeat_staleness_seconds`: how long an agent's hook heartbeat counts as fresh.
+    pub hook_fresh: Duration,
+    /// `monitor.emit_cooldown_seconds`: cooldown of a decision row or comment that was delivered.
+    pub emit_cooldown: Duration,
+    /// `monitor.emit_dedup_max_quiet_seconds`.
+    pub dedup_max_quiet: Duration,
+    /// `monitor.emit_dedup_ring_size`.
+    pub dedup_ring: usize,
+    /// `monitor.emit_section_max_lines`.
+    pub section_max_lines: usize,
+    /// `monitor.diff_retention_days`.
+    pub archive_keep: Duration,
+    /// `monitor.diff_max_files`.
+    pub archive_max_files: usize,
+    /// `monitor.diff_prune_max_per_run`.
+    pub archive_prune_max: usize,
+    /// `monitor.state_log_max_bytes`.
+    pub state_log_max_bytes: u64,
+    /// `monitor.scheduler.log_max_bytes`.
+    pub scheduler_log_max_bytes: u64,
+    /// `monitor.scheduler.max_sleep_seconds`.
+    pub max_sleep: Duration,
+    /// `monitor.scheduler.async_timeout_floor_seconds`; zero switches the hang watchdog off.
+    pub hang_floor: Duration,
+    /// `monitor.scheduler.backoff_cap`: largest doubling of the hang budget.
+    pub hang_backoff_cap: u32,
+    /// `monitor.watcher.heartbeat_tick_seconds`.
+    pub heartbeat_tick: Duration,
+    /// `monitor.instance_heartbeat_staleness_seconds`.
+    pub beacon_stale: Duration,
+    /// `monitor.snapshot.git_enabled`.
+    pub git_enabled: bool,
+    /// `monitor.paste.witnesses`.
+    pub witnesses: Witnesses,
+    /// `monitor.paste.vi_guard`.
+    pub vi_guard: ViGuard,
+    /// `monitor.paste.settle_seconds`: how long the pasted text may take to show.
+    pub paste_settle: Duration,
+    /// `monitor.paste_confirm_timeout_seconds`: how long a proof of arrival is looked for.
+    pub paste_confirm: Duration,
+    /// `monitor.orchestrator.command`: what `scripts/run.sh` starts in the target window; empty means nothing.
+    pub orchestrator_command: String,
+    /// `status_surface.kind`.
+    pub status_surface: StatusSurface,
+    /// `status_surface.url_file`.
+    pub status_url_file: Option<PathBuf>,
+    /// `status_surface.feed`.
+    pub status_feed: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Every default, for this root.
+    pub fn defaults(root: &Path) -> Self {
+        let secs = Duration::from_secs;
+        Self {
+            root: root.to_owned(),
+            state_dir: root.join("monitor/.state"),
+            config_file: None,
+            interval: secs(60),
+            target_window: "orchestrator".into(),
+            services_window: "services".into(),
+            tmux_sockets: Vec::new(),
+            tmux_sessions: Vec::new(),
+            idle_threshold: secs(60),
+            idle_close: secs(24 * 3600),
+            spawn_grace: secs(120),
+            retain_ttl: secs(86_400),
+            report_min_chars: 500,
+            hook_fresh: secs(30),
+            emit_cooldown: secs(300),
+            dedup_max_quiet: secs(86_400),
+            dedup_ring: 8,
+            section_max_lines: 50,
+            archive_keep: secs(7 * 86_400),
+            archive_max_files: 20_000,
+            archive_prune_max: 5000,
+            state_log_max_bytes: 10 << 20,
+            scheduler_log_max_bytes: 50 << 20,
+            max_sleep: secs(10),
+            hang_floor: secs(300),
+            hang_backoff_cap: 2,
+            heartbeat_tick: secs(20),
+            beacon_stale: secs(600),
+            git_enabled: false,
+            witnesses: Witnesses { hook: true, transcript: true, screen: true },
+            vi_guard: ViGuard::Auto,
+            paste_settle: secs(5),
+            paste_confirm: secs(20),
+            orchestrator_command: String::new(),
+            status_surface: StatusSurface::Dashboard,
+            status_url_file: None,
+            status_feed: None,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Newtypes for everything that names something: tmux objects, servers, windows in file names, emits.
+//!
+//! A pane is identified by (server, pane id). A window *name* is a label that can change or repeat.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Defines a tmux id such as `%12`: a sigil and a number.
+macro_rules! tmux_id {
+    ($(#[$doc:meta])* $name:ident, $sigil:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(u32);
+
+        impl $name {
+            /// The id with this number.
+            pub const fn new(number: u32) -> Self {
+                Self(number)
+            }
+
+            /// The number after the sigil.
+            pub const fn number(self) -> u32 {
+                self.0
+            }
+
+            /// Reads the id as tmux prints it; `None` for anything else.
+            pub fn parse(text: &str) -> Option<Self> {
+                let digits = text.strip_prefix($sigil)?;
+                if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+                    return None;
+                }
+                digits.parse().ok().map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", $sigil, self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = String;
+            fn try_from(text: String) -> Result<Self, String> {
+                Self::parse(&text).ok_or_else(|| format!("{text:?} is not of the form {}N", $sigil))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.to_string()
+            }
+        }
+    };
+}
+
+tmux_id!(
+    /// A tmux pane id, `%12`. Unique while one server lives; starts again at `%0` with the next.
+    PaneId,
+    '%'
+);
+tmux_id!(
+    /// A tmux window id, `@12`.
+    WindowId,
+    '@'
+);
+tmux_id!(
+    /// A tmux session id, `$12`.
+    SessionId,
+    '$'
+);
+
+/// One running tmux server: pane ids mean something only together with this.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ServerId {
+    /// Path of the server's socket as the server reports it.
+    pub socket: String,
+    /// The server's process id, in the pid namespace that we see.
+    pub pid: u32,
+    /// When the server started, in whole seconds since 1970 UTC.
+    pub start_s: i64,
+}
+
+/// A pane of a particular server: the only identity that actions use.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PaneKey {
+    /// The server that the id belongs to.
+    pub server: ServerId,
+    /// The pane within that server.
+    pub pane: PaneId,
+}
+
+/// A window's name: a label from outside, possibly repeated, possibly hostile.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WindowName(pub String);
+
+impl WindowName {
+    /// The name as tmux gives it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The file name stem that state files of this window carry (`contracts.md` §1).
+    ///
+    /// `[A-Za-z0-9_-]` and `.` (except at the start) stay, every other byte becomes `%XX`, so distinct names never
+    /// share a file and no name leaves the directory.
+    pub fn file_stem(&self) -> String {
+        let mut stem = String::with_capacity(self.0.len());
+        for (i, byte) in self.0.bytes().enumerate() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => stem.push(char::from(byte)),
+                b'.' if i > 0 => stem.push('.'),
+                _ => {
+                    use fmt::Write as _;
+                    // Writing to a String cannot fail.
+                    let _infallible = write!(stem, "%{byte:02X}");
+                }
+            }
+        }
+        stem
+    }
+
+    /// The older, lossy stem (`_` for every other byte) that the original shell tools wrote; readers accept it too.
+    pub fn legacy_file_stem(&self) -> String {
+        self.0.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
+    }
+
+    /// The name whose [`Self::file_stem`] this is; `None` if it is no stem that we write.
+    pub fn from_file_stem(stem: &str) -> Option<Self> {
+        let mut bytes = Vec::with_capacity(stem.len());
+        let mut rest = stem.bytes();
+        while let Some(byte) = rest.next() {
+            if byte == b'%' {
+                let (high, low) = (rest.next()?, rest.next()?);
+                let digits = [high, low];
+                let text = std::str::from_utf8(&digits).ok()?;
+                bytes.push(u8::from_str_radix(text, 16).ok()?);
+            } else {
+                bytes.push(byte);
+            }
+        }
+        String::from_utf8(bytes).ok().map(Self)
+    }
+}
+
+impl fmt::Display for WindowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A decision's fingerprint: twelve lower-case hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// Reads twelve lower-case hex digits; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        (text.len() == 12 && text.bytes().all(hex)).then(|| Self(text.to_owned()))
+    }
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The signature of one emit: the time it carries and a nonce. Its text is the proof that witnesses look for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Signature {
+    /// The timestamp exactly as printed (ISO 8601 with offset).
+    pub iso: String,
+    /// Six lower-case hex digits, unique for the emit.
+    pub nonce: String,
+}
+
+impl Signature {
+    /// The words that witnesses search for: `nexus-emit-sig <iso> <nonce>`.
+    pub fn needle(&self) -> String {
+        format!("nexus-emit-sig {} {}", self.iso, self.nonce)
+    }
+
+    /// The trailer line: `--- nexus-emit-sig <iso> <nonce> ---`.
+    pub fn trailer(&self) -> String {
+        format!("--- {} ---", self.needle())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tmux_ids_are_a_sigil_and_digits_only() {
+        assert_eq!(PaneId::parse("%12"), Some(PaneId::new(12)));
+        for bad in ["12", "%", "%-1", "%1 ", "@1", "%99999999999"] {
+            assert_eq!(PaneId::parse(bad), None, "{bad}");
+        }
+        assert_eq!(WindowId::new(3).to_string(), "@3");
+    }
+
+    #[test]
+    fn window_stems_are_reversible_and_never_leave_the_directory() {
+        for name in ["w3", "a.b", "..", ".hidden", "a/b", "ü x", "%3", "", "a%2Fb", "•bell"] {
+            let name = WindowName(name.to_owned());
+            let stem = name.file_stem();
+            assert!(!stem.starts_with('.') && !stem.contains('/'), "{stem}");
+            assert_eq!(WindowName::from_file_stem(&stem), Some(name));
+        }
+    }
+
+    #[test]
+    fn distinct_window_names_never_share_a_stem() {
+        assert_ne!(WindowName("a/b".into()).file_stem(), WindowName("a_b".into()).file_stem());
+        assert_eq!(WindowName("a/b".into()).legacy_file_stem(), "a_b");
+    }
+
+    #[test]
+    fn fingerprints_are_twelve_lower_case_hex_digits() {
+        assert!(Fingerprint::parse("0a1b2c3d4e5f").is_some());
+        for bad in ["0A1b2c3d4e5f", "0a1b2c3d4e5", "0a1b2c3d4e5fg", "../../../etc"] {
+            assert!(Fingerprint::parse(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The state directory: atomic writes, bounded reads, appends that leave no half line.
+//!
+//! Directories are 0700, files 0600. A write is a temporary file in the same directory, then a rename; a *durable*
+//! write also syncs the file and the directory, for what would lose a signal. Symbolic links are not followed when
+//! writing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Largest state file that is read whole, in bytes.
+pub const MAX_STATE_BYTES: u64 = 8 << 20;
+
+/// Whether a write must survive a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// A hint: the rename is enough.
+    Hint,
+    /// Losing it would lose a signal: sync the file and its directory.
+    Durable,
+}
+
+/// Creates a directory and its parents with mode 0700; fine if it exists.
+pub fn create_private_dir(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Replaces a file's content atomically. The parent directory is created if it is missing.
+pub fn write_atomic(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let dir = path.parent().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file needs a directory"))?;
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file needs a name"))?;
+    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let temporary = dir.join(format!("{}.tmp.{}.{unique}", name.to_string_lossy(), std::process::id()));
+    let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
+    let mut file = match open() {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_private_dir(dir)?;
+            open()?
+        }
+        Err(error) => return Err(error),
+    };
+    let written = (|| {
+        file.write_all(bytes)?;
+        if durability == Durability::Durable {
+            file.sync_all()?;
+        }
+        fs::rename(&temporary, path)?;
+        if durability == Durability::Durable {
+            File::open(dir)?.sync_all()?;
+        }
+        Ok(())
+    })();
+    if written.is_err() {
+        // The original is untouched; a leftover temporary file is only litter.
+        let _litter = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Appends whole lines to a file, created with mode 0600. `text` must end in a newline.
+///
+/// A file whose last line was cut off (a crash, a full disk) gets a newline first, so that our line stays whole; a
+/// failed append is cut back to where it began.
+pub fn append_lines(path: &Path, text: &str, durability: Durability) -> io::Result<()> {
+    debug_assert!(text.ends_with('\n'), "appended text ends in a newline");
+    let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
+    let mut file = match open() {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_private_dir(path.parent().unwrap_or(Path::new(".")))?;
+            open()?
+        }
+        Err(error) => return Err(error),
+    };
+    let length = file.metadata()?.len();
+    let mut whole = String::new();
+    if length > 0 {
+        file.seek(SeekFrom::Start(length - 1))?;
+        let mut last = [0_u8];
+        if file.read(&mut last)? == 1 && last[0] != b'\n' {
+            whole.push('\n');
+        }
+    }
+    whole.push_str(text);
+    if let Err(error) = file.write_all(whole.as_bytes()) {
+        let _kept_as_is = file.set_len(length);
+        return Err(error);
+    }
+    if durability == Durability::Durable {
+        file.sync_data()?;
+    }
+    Ok(())
+}
+
+/// Reads a text file of at most `max_bytes`; `None` if it does not exist.
+///
+/// Errors: `InvalidData` if it is longer or not UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("longer than {max_bytes} bytes")));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8"))
+}
+
+/// Deletes a file; fine if it is not there.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Names of the entries of a directory, sorted; empty if it does not exist.
+pub fn list_names(dir: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        if let Ok(name) = entry?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The state directory and its well-known places (`protocol-facts` §1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDir(PathBuf);
+
+impl StateDir {
+    /// The state directory at this path; nothing is created.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file or folder in it, by relative path.
+    pub fn at(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.0.join(relative)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_append_after_a_cut_line_stays_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        fs::write(&path, "half").unwrap();
+        append_lines(&path, "whole\n", Durability::Hint).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "half\nwhole\n");
+    }
+
+    #[test]
+    fn a_write_creates_its_directory_and_is_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/file");
+        write_atomic(&path, b"text", Durability::Durable).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(dir.path().join("a/b")).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(list_names(&dir.path().join("a/b")).unwrap(), ["file"]);
+    }
+
+    #[test]
+    fn a_failed_write_keeps_the_original_and_leaves_no_litter() {
+        let dir = tempfile::tempdir().unwrap();
+        // A directory stands where the file should go, so the rename fails.
+        let path = dir.path().join("taken");
+        fs::create_dir(&path).unwrap();
+        assert!(write_atomic(&path, b"text", Durability::Hint).is_err());
+        assert_eq!(list_names(dir.path()).unwrap(), ["taken"]);
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_or_not_text_is_an_error_and_a_missing_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        assert_eq!(read_text(&path, 10).unwrap(), None);
+        fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(read_text(&path, 10).is_err());
+        fs::write(&path, "12345678901").unwrap();
+        assert!(read_text(&path, 10).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! DOES. Each file owns one outside thing. Nothing here decides what should happen.
+
+pub mod clock;
+pub mod env;
+pub mod files;
+pub mod lock;
+pub mod logging;
+pub mod procfs;
+pub mod ticker;
+pub mod tmux;
+pub mod transcript;

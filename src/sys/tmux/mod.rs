@@ -1,0 +1,172 @@
+//! The one door to tmux. Reads go over a persistent control client, with one-shot commands as the fallback; writes are
+//! one server-side command list that checks and acts, so that nothing can change between the check and the act.
+//!
+//! Watching never starts a server, creates a session, resizes a window or sets an option. `tmux-facts` are the source
+//! of every rule here; `tests/tmux_real.rs` checks them on the installed version.
+
+use crate::logic::ids::{PaneId, ServerId, WindowId};
+use crate::logic::snapshot::TmuxView;
+
+/// Why tmux could not be asked or did not do it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TmuxError {
+    /// The `tmux` program is not there.
+    #[error("tmux is not installed or not in PATH; install it (Debian: apt-get install tmux)")]
+    NotInstalled,
+    /// No server listens on the socket.
+    #[error("no tmux server on {socket}; start tmux there, or set monitor.tmux.sockets")]
+    NoServer {
+        /// The socket that was tried.
+        socket: String,
+    },
+    /// Older than 3.2.
+    #[error("tmux {found} is too old; 3.2 or later is needed")]
+    TooOld {
+        /// What it calls itself.
+        found: String,
+    },
+    /// No answer within the deadline.
+    #[error("tmux did not answer within {after_ms} ms while {doing}")]
+    Timeout {
+        /// What was asked.
+        doing: &'static str,
+        /// The deadline.
+        after_ms: u64,
+    },
+    /// tmux answered with an error.
+    #[error("tmux refused {doing}: {stderr}")]
+    Refused {
+        /// What was asked.
+        doing: &'static str,
+        /// Its words.
+        stderr: String,
+    },
+    /// The process could not be run or spoken to.
+    #[error("could not run tmux while {doing}: {why}")]
+    Io {
+        /// What was asked.
+        doing: &'static str,
+        /// The system's words.
+        why: String,
+    },
+    /// The answer could not be understood.
+    #[error("could not read tmux's answer to {doing}: {why}")]
+    Malformed {
+        /// What was asked.
+        doing: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Which rows of a pane to read, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaptureRequest {
+    /// The pane.
+    pub pane: PaneId,
+    /// First and last row, from zero at the top of the visible screen; `None` is the whole visible screen.
+    pub rows: Option<(u16, u16)>,
+    /// With colours and attributes (costs five times as much).
+    pub styled: bool,
+}
+
+/// The answer to one [`CaptureRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Capture {
+    /// The rows, top to bottom, as bytes of UTF-8 with escapes if styled; not joined, not trimmed.
+    Rows(Vec<String>),
+    /// The pane is gone.
+    Gone,
+}
+
+/// A key by tmux's own name. Only these are ever pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Return.
+    Enter,
+    /// Escape. Case D only.
+    Escape,
+    /// Back space. VI guard only.
+    BSpace,
+    /// The letter `i`. VI guard only.
+    LetterI,
+}
+
+/// What to do to a pane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Paste this text, framed where the program asked for frames. No control bytes but `\n` and `\t`; no trailing newline.
+    Paste(String),
+    /// Press these keys.
+    Press(Vec<Key>),
+}
+
+/// An act with everything that must still hold, checked by the server in the same command list.
+///
+/// Always checked besides the fields: the pane is not dead, not in a mode, its window not synchronised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardedAct {
+    /// The server that the pane was seen on; another server (pid, start) refuses.
+    pub server: ServerId,
+    /// The pane.
+    pub pane: PaneId,
+    /// The process that the pane must still run.
+    pub pid: u32,
+    /// Texts of which each must be on the visible screen (literal, matched within one row).
+    pub require: Vec<String>,
+    /// Texts of which none may be on the visible screen.
+    pub refuse: Vec<String>,
+    /// The act.
+    pub act: Act,
+}
+
+/// What became of a [`GuardedAct`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ActOutcome {
+    /// The server carried it out.
+    Done,
+    /// A check failed; nothing was typed.
+    Refused(ActRefusal),
+}
+
+/// Which check failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActRefusal {
+    /// No such pane.
+    #[error("the pane is gone")]
+    Gone,
+    /// Its command has ended.
+    #[error("the pane is dead")]
+    Dead,
+    /// A tmux mode is open.
+    #[error("a tmux mode (copy mode) is open in the pane")]
+    InMode,
+    /// Keys go to several panes.
+    #[error("the window's panes are synchronised")]
+    Synchronized,
+    /// Another process runs in the pane.
+    #[error("the pane runs another process now")]
+    OtherProcess,
+    /// Another tmux server answers on the socket.
+    #[error("another tmux server answers on the socket")]
+    OtherServer,
+    /// A required text is not on the screen, or a refused one is.
+    #[error("the screen is no longer what was checked")]
+    ScreenChanged,
+}
+
+/// What the watcher asks of a tmux server. Real: [`client`]; simulated in tests.
+#[expect(async_fn_in_trait, reason = "one thread; the futures need not be Send")]
+pub trait Tmux {
+    /// Lists every pane of every session with the server's identity, in one exchange.
+    async fn view(&self) -> Result<TmuxView, TmuxError>;
+
+    /// Reads rows of panes, one answer a request, in request order.
+    async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError>;
+
+    /// Checks and acts in one server-side command list. Never called but by `daemon::actuate`.
+    async fn act(&self, act: &GuardedAct) -> Result<ActOutcome, TmuxError>;
+
+    /// Clears the bell flag of windows without creating a session and without changing what anybody looks at.
+    async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError>;
+}

@@ -1,0 +1,30 @@
+//! `bell_windows`: Lists standing bells on worker windows.
+
+use std::time::Duration;
+
+use super::{Class, Need, Out, Task, TaskSpec};
+use crate::config::resolved::Settings;
+use crate::logic::snapshot::Snapshot;
+use crate::logic::time::Now;
+
+pub(super) const SPEC: TaskSpec = TaskSpec {
+    name: "bell_windows",
+    every: |_settings| Duration::from_secs(30),
+    class: Class::Cheap,
+    needs: &[Need::Tmux],
+    doc: "Lists standing bells on worker windows.",
+    build: |settings| Box::new(Memory::new(settings)),
+};
+
+/// Memory of the task.
+struct Memory {}
+
+impl Memory {
+    fn new(_settings: &Settings) -> Self {
+        Self {}
+    }
+}
+
+impl Task for Memory {
+    fn decide(&mut self, _now: &Now, _snap: &Snapshot, _out: &mut Out) {}
+}

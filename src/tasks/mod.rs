@@ -1,0 +1,114 @@
+//! CHECKS. One short file a registered task: what it needs, which logic it calls, what it stages.
+//!
+//! Adding a task is one file and one line in [`TASKS`]. Tasks are synchronous and pure: the daemon fetches what they
+//! need beforehand and carries out what they ask for afterwards.
+
+use std::time::Duration;
+
+use crate::config::resolved::Settings;
+use crate::logic::action::Action;
+use crate::logic::signal::StagedSignal;
+use crate::logic::snapshot::Snapshot;
+use crate::logic::time::Now;
+
+mod bell_windows;
+mod compose_emit;
+mod idle_section;
+mod pending_decisions;
+mod prune_archive;
+mod snapshot_local;
+mod target_window;
+
+/// What a task wants in the [`Snapshot`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// `tmux`: the list of panes.
+    Tmux,
+    /// `panes`: verdicts on the watched panes (implies `Tmux`).
+    Panes,
+    /// `decisions`.
+    Decisions,
+    /// `action_log` and `report_texts`.
+    ActionLog,
+    /// `local`.
+    Local,
+    /// `archive_names`.
+    ArchiveNames,
+    /// `staged` and `nonce`.
+    Staged,
+    /// `files[path]`: a small state file, by its path relative to the state directory.
+    File(&'static str),
+}
+
+/// How costly a task is; informational (`protocol-facts` §2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// No more than a list or a file.
+    Cheap,
+    /// Some files or captures.
+    Medium,
+    /// Looks at every pane.
+    Expensive,
+}
+
+impl Class {
+    /// The printed word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cheap => "cheap",
+            Self::Medium => "medium",
+            Self::Expensive => "expensive",
+        }
+    }
+}
+
+/// Everything about a registered task.
+#[derive(Clone, Copy)]
+pub struct TaskSpec {
+    /// The specification's name; also the staging file, the log span and the row in `docs/tasks.md`.
+    pub name: &'static str,
+    /// Cadence, possibly from the settings.
+    pub every: fn(&Settings) -> Duration,
+    /// How costly it is.
+    pub class: Class,
+    /// What it wants gathered.
+    pub needs: &'static [Need],
+    /// One sentence for `ng tasks` and the docs.
+    pub doc: &'static str,
+    /// Makes the task with its memory empty.
+    pub build: fn(&Settings) -> Box<dyn Task>,
+}
+
+impl std::fmt::Debug for TaskSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskSpec").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a run of a task asks for.
+#[derive(Debug, Default)]
+pub struct Out {
+    /// Replaces what this task had staged; `None` leaves it as it was (the task could not tell).
+    pub staged: Option<StagedSignal>,
+    /// To be carried out in order.
+    pub actions: Vec<Action>,
+    /// The specification's return code: 0 fine, 2 (`target_window`) absent, 75 try later. Others are telemetry.
+    pub rc: i32,
+}
+
+/// One registered task with its memory.
+pub trait Task {
+    /// Looks at the snapshot and says what is to be told and done. Called too early or twice it must be harmless.
+    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out);
+}
+
+/// Every task, by name.
+pub const TASKS: &[TaskSpec] = &[
+    bell_windows::SPEC,
+    compose_emit::SPEC,
+    idle_section::SPEC,
+    pending_decisions::SPEC,
+    prune_archive::SPEC,
+    snapshot_local::SPEC,
+    target_window::SPEC,
+];
