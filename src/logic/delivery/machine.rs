@@ -1,0 +1,365 @@
+//! The delivery state machine of `contracts.md` §5: what to do next, given what happened.
+//!
+//! It never repeats a paste that may have arrived, and presses Enter only on a box that shows our own text. The driver
+//! carries out a [`Step`] and answers with what [`Happened`]; times are monotonic.
+
+use std::time::Duration;
+
+use super::gate::{Gate, Hold, Seen, Target, judge};
+use super::proof::{OwnText, by_screen, locate};
+use super::{Outcome, Proof};
+use crate::logic::ids::{PaneKey, Signature};
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For the pasted text to show.
+    pub settle: Duration,
+    /// For a proof of arrival, from the first Enter.
+    pub confirm: Duration,
+    /// Between two looks.
+    pub look_every: Duration,
+    /// Whether the pane counts as a witness.
+    pub screen_counts: bool,
+}
+
+/// Before the one retry of a paste of which nothing was typed.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// Waits before a further Enter while our own text stands in the box. Agents ignore an Enter that comes within some
+/// hundred milliseconds of a paste (`pains` P29), so each wait is longer than the one before.
+const ENTER_GAPS: [Duration; 2] = [Duration::from_millis(700), Duration::from_millis(2000)];
+
+/// What the driver is to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Look at the target afresh.
+    Look,
+    /// Note the intent in the journal, then paste the body, if each of these texts is still on the screen.
+    Paste {
+        /// The pane that was judged.
+        key: PaneKey,
+        /// Its process.
+        pid: u32,
+        /// Texts that tmux checks together with the act.
+        require: Vec<String>,
+    },
+    /// Press Enter, if this text of ours is still on the screen.
+    Enter {
+        /// The pane that was judged.
+        key: PaneKey,
+        /// Its process.
+        pid: u32,
+        /// Texts that tmux checks together with the act.
+        require: Vec<String>,
+    },
+    /// Ask the hook's receipt and the transcript.
+    Prove,
+    /// Wait this long.
+    Sleep(Duration),
+    /// It is over.
+    Done(Outcome),
+}
+
+/// What came of the last step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// The look found this.
+    Seen(Target),
+    /// The act was carried out.
+    Acted,
+    /// tmux checked and did not act.
+    Refused(Hold),
+    /// The pane is gone or dead; nothing was typed.
+    Vanished(String),
+    /// The act failed before anything could be typed.
+    NothingTyped(String),
+    /// The act failed, and something may have been typed.
+    MayHaveTyped(String),
+    /// The witnesses other than the pane say this.
+    Proofs(Option<Proof>),
+    /// The wait is over.
+    Slept,
+}
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is typed; looking whether it may be.
+    PreCheck,
+    /// The paste is under way.
+    Pasting,
+    /// Waiting before the one retry.
+    RetryWait,
+    /// Waiting for our text to show.
+    Settling,
+    /// An Enter is under way.
+    Entering,
+    /// Looking for a proof.
+    Confirming,
+    /// Over.
+    Over,
+}
+
+/// One delivery of one emit.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    signature: Signature,
+    line_breaks: u32,
+    limits: Limits,
+    phase: Phase,
+    /// The pane that was pasted into.
+    pane: Option<(PaneKey, u32)>,
+    retried: bool,
+    enters: usize,
+    last_enter: Duration,
+    /// When the present phase began.
+    since: Duration,
+    queued_before: bool,
+    /// Only an Enter on a visible nonce is allowed (a delivery from before a restart).
+    only_certain: bool,
+    /// Our text was last seen in the box, unsent.
+    stuck: bool,
+    note: Option<String>,
+}
+
+impl Delivery {
+    /// A new delivery of a text with this many line breaks.
+    pub fn new(signature: Signature, line_breaks: u32, limits: Limits) -> Self {
+        Self {
+            signature,
+            line_breaks,
+            limits,
+            phase: Phase::PreCheck,
+            pane: None,
+            retried: false,
+            enters: 0,
+            last_enter: Duration::ZERO,
+            since: Duration::ZERO,
+            queued_before: false,
+            only_certain: false,
+            stuck: false,
+            note: None,
+        }
+    }
+
+    /// Settles an earlier delivery whose outcome is unknown: looks for its proof, presses Enter at most once and only
+    /// on a visible nonce, never pastes.
+    pub fn settle_earlier(
+        signature: Signature,
+        line_breaks: u32,
+        pane: (PaneKey, u32),
+        limits: Limits,
+        now: Duration,
+    ) -> Self {
+        Self {
+            phase: Phase::Confirming,
+            pane: Some(pane),
+            // One Enter is left, and no gap to wait for.
+            enters: ENTER_GAPS.len(),
+            last_enter: Duration::ZERO,
+            since: now,
+            only_certain: true,
+            ..Self::new(signature, line_breaks, limits)
+        }
+    }
+
+    /// The first step.
+    pub fn start(&self) -> Step {
+        if self.phase == Phase::Confirming { Step::Prove } else { Step::Look }
+    }
+
+    /// The next step after what happened.
+    pub fn next(&mut self, now: Duration, happened: Happened) -> Step {
+        match (self.phase, happened) {
+            (Phase::PreCheck, Happened::Seen(target)) => self.pre_check(target),
+            (Phase::RetryWait, Happened::Slept) => {
+                self.phase = Phase::PreCheck;
+                Step::Look
+            }
+            (Phase::Pasting, Happened::Acted) => self.settle(now, None),
+            (Phase::Pasting, Happened::MayHaveTyped(why)) => self.settle(now, Some(why)),
+            (Phase::Pasting, Happened::Refused(hold)) => self.over(Outcome::Held(hold)),
+            (Phase::Pasting, Happened::Vanished(why)) => self.over(Outcome::Absent(why)),
+            (Phase::Pasting, Happened::NothingTyped(why)) if self.retried => self.over(Outcome::Failed(why)),
+            (Phase::Pasting, Happened::NothingTyped(_)) => {
+                self.retried = true;
+                self.phase = Phase::RetryWait;
+                Step::Sleep(RETRY_AFTER)
+            }
+            (Phase::Settling, Happened::Slept) => Step::Look,
+            (Phase::Settling, Happened::Seen(target)) => self.settling(now, &target),
+            (Phase::Entering, Happened::Acted) => {
+                self.enters += 1;
+                self.last_enter = now;
+                self.confirm(now)
+            }
+            // The screen changed under the Enter, or tmux did not say: the witnesses tell what became of it.
+            (Phase::Entering, Happened::Refused(_) | Happened::NothingTyped(_)) => self.confirm(now),
+            (Phase::Entering, Happened::MayHaveTyped(why)) => {
+                self.enters += 1;
+                self.last_enter = now;
+                self.note = Some(why);
+                self.confirm(now)
+            }
+            (Phase::Entering, Happened::Vanished(why)) => {
+                self.note = Some(why);
+                self.confirm(now)
+            }
+            (Phase::Confirming, Happened::Proofs(Some(proof))) => self.over(Outcome::Received(proof)),
+            (Phase::Confirming, Happened::Proofs(None)) => Step::Look,
+            (Phase::Confirming, Happened::Seen(target)) => self.confirming(now, &target),
+            (Phase::Confirming, Happened::Slept) => Step::Prove,
+            (phase, happened) => {
+                debug_assert!(phase == Phase::Over, "{happened:?} cannot happen in {phase:?}");
+                self.over(Outcome::Unknown(format!("internal: {happened:?} in {phase:?}")))
+            }
+        }
+    }
+
+    /// Whether anything was or may have been typed so far.
+    pub fn has_typed(&self) -> bool {
+        !matches!(self.phase, Phase::PreCheck | Phase::RetryWait) && self.pane.is_some()
+    }
+
+    /// Judges the target before anything is typed.
+    fn pre_check(&mut self, target: Target) -> Step {
+        let seen = match target {
+            Target::NoTmux(why) => return self.over(Outcome::NoTmux(why)),
+            Target::Absent(why) => return self.over(Outcome::Absent(why)),
+            Target::CannotTell(_) => return self.over(Outcome::Held(Hold::CannotTell)),
+            Target::Present(seen) => seen,
+        };
+        match judge(&seen) {
+            Gate::Held(hold) => self.over(Outcome::Held(hold)),
+            Gate::Open { .. } => {
+                self.queued_before = seen.verdict.queued;
+                self.pane = Some((seen.key.clone(), seen.pid));
+                self.phase = Phase::Pasting;
+                Step::Paste { key: seen.key, pid: seen.pid, require: seen.composer_mark.into_iter().collect() }
+            }
+        }
+    }
+
+    /// Begins waiting for our text to show.
+    fn settle(&mut self, now: Duration, note: Option<String>) -> Step {
+        self.phase = Phase::Settling;
+        self.since = now;
+        self.note = note;
+        Step::Look
+    }
+
+    /// One look while waiting for our text to show.
+    fn settling(&mut self, now: Duration, target: &Target) -> Step {
+        match self.find(target) {
+            Found::Own(OwnText::InBox { evidence, .. }) => self.enter(evidence),
+            // Somebody has submitted it already.
+            Found::Own(OwnText::Outside) => self.confirm(now),
+            Found::Own(OwnText::Nowhere) | Found::CannotTell => {
+                if now.saturating_sub(self.since) >= self.limits.settle {
+                    let note = self.note.take().map(|note| format!(" ({note})")).unwrap_or_default();
+                    return self
+                        .over(Outcome::Unknown(format!("the pasted text did not show; no Enter was pressed{note}")));
+                }
+                Step::Sleep(self.limits.look_every)
+            }
+            Found::Replaced => {
+                self.over(Outcome::Unknown("the pane was replaced after the paste; no Enter was pressed".into()))
+            }
+        }
+    }
+
+    /// Presses Enter on our own text.
+    fn enter(&mut self, evidence: String) -> Step {
+        let Some((key, pid)) = self.pane.clone() else {
+            return self.over(Outcome::Unknown("internal: no pane".into()));
+        };
+        self.phase = Phase::Entering;
+        Step::Enter { key, pid, require: vec![evidence] }
+    }
+
+    /// Begins or goes on looking for a proof.
+    fn confirm(&mut self, now: Duration) -> Step {
+        if self.phase != Phase::Confirming && self.enters <= 1 {
+            self.since = now;
+        }
+        self.phase = Phase::Confirming;
+        Step::Prove
+    }
+
+    /// One look while looking for a proof.
+    fn confirming(&mut self, now: Duration, target: &Target) -> Step {
+        if self.limits.screen_counts
+            && let Target::Present(seen) = target
+            && self.is_ours(seen)
+            && let Some(proof) = by_screen(seen, &self.signature, self.line_breaks, self.queued_before)
+        {
+            return self.over(Outcome::Received(proof));
+        }
+        let expired = now.saturating_sub(self.since) >= self.limits.confirm;
+        self.stuck = false;
+        if let Found::Own(OwnText::InBox { evidence, certain }) = self.find(target) {
+            self.stuck = true;
+            let allowed = certain || !self.only_certain;
+            let gap = self.enters.checked_sub(1).and_then(|done| ENTER_GAPS.get(done)).copied();
+            let due = match (self.enters, gap) {
+                (0, _) => true,
+                (_, Some(gap)) => now.saturating_sub(self.last_enter) >= gap,
+                (_, None) => false,
+            };
+            if allowed && due && !expired {
+                return self.enter(evidence);
+            }
+        }
+        if expired {
+            return self.give_up();
+        }
+        Step::Sleep(self.limits.look_every)
+    }
+
+    /// No proof came.
+    fn give_up(&mut self) -> Step {
+        let outcome = match (self.stuck, self.only_certain) {
+            (true, true) => Outcome::Held(Hold::Unproven),
+            (true, false) => Outcome::Unknown("the text stands in the input box and Enter did not submit it".into()),
+            (false, _) => {
+                let note = self.note.take().map(|note| format!(" ({note})")).unwrap_or_default();
+                Outcome::Unknown(format!("typed and submitted, but no witness has seen it arrive{note}"))
+            }
+        };
+        self.over(outcome)
+    }
+
+    /// Finds our text in the pane that was pasted into.
+    fn find(&self, target: &Target) -> Found {
+        match target {
+            Target::Present(seen) if self.is_ours(seen) => Found::Own(locate(seen, &self.signature, self.line_breaks)),
+            Target::Present(_) | Target::Absent(_) => Found::Replaced,
+            Target::NoTmux(_) | Target::CannotTell(_) => Found::CannotTell,
+        }
+    }
+
+    /// Whether this is the pane and process that was pasted into.
+    fn is_ours(&self, seen: &Seen) -> bool {
+        self.pane.as_ref().is_some_and(|(key, pid)| *key == seen.key && *pid == seen.pid)
+    }
+
+    /// Ends the delivery.
+    fn over(&mut self, outcome: Outcome) -> Step {
+        self.phase = Phase::Over;
+        Step::Done(outcome)
+    }
+}
+
+/// What a look tells about our text.
+enum Found {
+    /// The pane is the one that was pasted into; the text is here.
+    Own(OwnText),
+    /// Another pane or process, or none, stands in its place.
+    Replaced,
+    /// The look failed.
+    CannotTell,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! The machine against a scripted pane.
+
+use super::super::ProofBy;
+use super::super::gate::tests::seen;
+use super::super::gate::{Chip, Composer};
+use super::*;
+use crate::logic::pane::{InputRow, State};
+
+const LIMITS: Limits = Limits {
+    settle: Duration::from_secs(5),
+    confirm: Duration::from_secs(20),
+    look_every: Duration::from_millis(50),
+    screen_counts: true,
+};
+
+fn signature() -> Signature {
+    Signature { iso: "2026-05-11T13:42:01-07:00".into(), nonce: "a1b2c3".into() }
+}
+
+fn idle() -> Target {
+    Target::Present(Box::new(seen(State::Idle, Some(InputRow::Blank))))
+}
+
+fn in_box(rows: &[&str], chip: Option<Chip>) -> Target {
+    let mut target = seen(State::UserTyping, Some(InputRow::Typed));
+    let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
+    target.composer = Some(Composer { text: rows.concat(), rows, chip });
+    Target::Present(Box::new(target))
+}
+
+fn own_text() -> Target {
+    in_box(&["--- nexus-emit-sig 2026-05-11T13:42:01-07:00 a1b2c3 ---"], None)
+}
+
+fn own_chip() -> Target {
+    in_box(&["[Pasted text #1 +41 lines]"], Some(Chip { text: "[Pasted text #1 +41 lines]".into(), lines: Some(41) }))
+}
+
+fn submitted() -> Target {
+    let mut target = seen(State::Busy, Some(InputRow::Blank));
+    target.outside = vec![signature().trailer()];
+    Target::Present(Box::new(target))
+}
+
+/// A pane that answers each look from a script (the last answer repeats), counts acts, and can prove on request.
+struct Script {
+    looks: Vec<Target>,
+    looked: usize,
+    paste: Vec<Happened>,
+    pastes: usize,
+    enter: Vec<Happened>,
+    enters: usize,
+    proof_after_enters: Option<(usize, Proof)>,
+    clock: Duration,
+}
+
+impl Script {
+    fn new(looks: &[Target]) -> Self {
+        Self {
+            looks: looks.to_vec(),
+            looked: 0,
+            paste: vec![Happened::Acted],
+            pastes: 0,
+            enter: vec![Happened::Acted],
+            enters: 0,
+            proof_after_enters: None,
+            clock: Duration::from_secs(1000),
+        }
+    }
+
+    fn run(&mut self, mut delivery: Delivery) -> Outcome {
+        let mut step = delivery.start();
+        for _ in 0..10_000 {
+            let happened = match step {
+                Step::Done(outcome) => return outcome,
+                Step::Look => {
+                    let target = self.looks[self.looked.min(self.looks.len() - 1)].clone();
+                    self.looked += 1;
+                    Happened::Seen(target)
+                }
+                Step::Paste { .. } => {
+                    self.pastes += 1;
+                    self.paste[(self.pastes - 1).min(self.paste.len() - 1)].clone()
+                }
+                Step::Enter { require, .. } => {
+                    assert_eq!(require.len(), 1, "an Enter always requires our own text");
+                    self.enters += 1;
+                    self.enter[(self.enters - 1).min(self.enter.len() - 1)].clone()
+                }
+                Step::Prove => Happened::Proofs(
+                    self.proof_after_enters.filter(|(needed, _)| self.enters >= *needed).map(|(_, proof)| proof),
+                ),
+                Step::Sleep(time) => {
+                    self.clock += time;
+                    Happened::Slept
+                }
+            };
+            step = delivery.next(self.clock, happened);
+        }
+        panic!("the delivery does not end");
+    }
+}
+
+fn fresh() -> Delivery {
+    Delivery::new(signature(), 41, LIMITS)
+}
+
+fn hook_after(enters: usize) -> Option<(usize, Proof)> {
+    Some((enters, Proof { by: ProofBy::Hook, queued: false }))
+}
+
+#[test]
+fn an_idle_box_takes_one_paste_and_one_enter() {
+    let mut pane = Script::new(&[idle(), own_text(), submitted()]);
+    assert_eq!(pane.run(fresh()), Outcome::Received(Proof { by: ProofBy::Screen, queued: false }));
+    assert_eq!((pane.pastes, pane.enters), (1, 1));
+}
+
+#[test]
+fn a_folded_paste_of_the_right_size_is_submitted_and_proven_by_the_hook() {
+    let mut pane = Script::new(&[idle(), own_chip(), own_chip()]);
+    pane.proof_after_enters = hook_after(1);
+    assert_eq!(pane.run(fresh()), Outcome::Received(Proof { by: ProofBy::Hook, queued: false }));
+    assert_eq!((pane.pastes, pane.enters), (1, 1));
+}
+
+#[test]
+fn text_that_does_not_show_gets_no_enter() {
+    let mut pane = Script::new(&[idle()]);
+    assert_eq!(pane.run(fresh()).code(), 4);
+    assert_eq!((pane.pastes, pane.enters), (1, 0));
+}
+
+#[test]
+fn a_dialog_that_opens_after_the_paste_gets_no_enter() {
+    let mut dialog = seen(State::Blocked, None);
+    dialog.composer = None;
+    let mut pane = Script::new(&[idle(), Target::Present(Box::new(dialog))]);
+    assert_eq!(pane.run(fresh()).code(), 4);
+    assert_eq!((pane.pastes, pane.enters), (1, 0));
+}
+
+#[test]
+fn somebody_elses_fold_gets_no_enter() {
+    let other =
+        in_box(&["[Pasted text #1 +7 lines]"], Some(Chip { text: "[Pasted text #1 +7 lines]".into(), lines: Some(7) }));
+    let mut pane = Script::new(&[idle(), other]);
+    assert_eq!(pane.run(fresh()).code(), 4);
+    assert_eq!(pane.enters, 0);
+}
+
+#[test]
+fn a_swallowed_enter_is_pressed_again_but_the_text_never_pasted_again() {
+    let mut pane = Script::new(&[idle(), own_text()]);
+    pane.proof_after_enters = hook_after(3);
+    assert_eq!(pane.run(fresh()).code(), 0);
+    assert_eq!((pane.pastes, pane.enters), (1, 3));
+}
+
+#[test]
+fn enter_is_pressed_three_times_at_most() {
+    let mut pane = Script::new(&[idle(), own_text()]);
+    assert_eq!(
+        pane.run(fresh()),
+        Outcome::Unknown("the text stands in the input box and Enter did not submit it".into())
+    );
+    assert_eq!((pane.pastes, pane.enters), (1, 3));
+}
+
+#[test]
+fn a_hold_types_nothing() {
+    let mut draft = seen(State::UserTyping, Some(InputRow::Typed));
+    draft.composer = Some(Composer { text: "merge only after".into(), ..Composer::default() });
+    for (target, code) in [
+        (Target::Present(Box::new(draft)), 7),
+        (Target::CannotTell("no answer".into()), 7),
+        (Target::Absent("no window".into()), 2),
+        (Target::NoTmux("no tmux".into()), 1),
+    ] {
+        let mut pane = Script::new(&[target]);
+        assert_eq!(pane.run(fresh()).code(), code);
+        assert_eq!((pane.pastes, pane.enters), (0, 0));
+    }
+}
+
+#[test]
+fn a_failed_paste_of_which_nothing_was_typed_is_tried_once_more() {
+    let mut pane = Script::new(&[idle(), idle(), own_text(), submitted()]);
+    pane.paste = vec![Happened::NothingTyped("refused".into()), Happened::Acted];
+    assert_eq!(pane.run(fresh()).code(), 0);
+    assert_eq!(pane.pastes, 2);
+    let mut pane = Script::new(&[idle()]);
+    pane.paste = vec![Happened::NothingTyped("refused".into())];
+    assert_eq!(pane.run(fresh()).code(), 3);
+    assert_eq!((pane.pastes, pane.enters), (2, 0));
+}
+
+#[test]
+fn a_paste_that_may_have_landed_is_not_repeated() {
+    let mut pane = Script::new(&[idle(), own_text(), submitted()]);
+    pane.paste = vec![Happened::MayHaveTyped("timeout".into())];
+    assert_eq!(pane.run(fresh()).code(), 0);
+    assert_eq!(pane.pastes, 1);
+    let mut pane = Script::new(&[idle()]);
+    pane.paste = vec![Happened::MayHaveTyped("timeout".into())];
+    assert_eq!(pane.run(fresh()).code(), 4);
+    assert_eq!((pane.pastes, pane.enters), (1, 0));
+}
+
+#[test]
+fn a_refused_act_is_a_hold_and_costs_no_attempt() {
+    let mut pane = Script::new(&[idle()]);
+    pane.paste = vec![Happened::Refused(Hold::CopyMode)];
+    assert_eq!(pane.run(fresh()), Outcome::Held(Hold::CopyMode));
+    assert_eq!((pane.pastes, pane.enters), (1, 0));
+}
+
+#[test]
+fn a_pane_replaced_after_the_paste_gets_no_enter() {
+    let mut other = seen(State::UserTyping, Some(InputRow::Typed));
+    other.composer = Some(Composer { text: "a1b2c3".into(), rows: vec!["a1b2c3".into()], chip: None });
+    other.pid = 99;
+    let mut pane = Script::new(&[idle(), Target::Present(Box::new(other))]);
+    assert_eq!(pane.run(fresh()).code(), 4);
+    assert_eq!(pane.enters, 0);
+}
+
+#[test]
+fn the_screen_is_no_witness_when_it_is_switched_off() {
+    let limits = Limits { screen_counts: false, ..LIMITS };
+    let mut pane = Script::new(&[idle(), own_text(), submitted()]);
+    assert_eq!(pane.run(Delivery::new(signature(), 41, limits)).code(), 4);
+    assert_eq!((pane.pastes, pane.enters), (1, 1));
+}
+
+fn settle(looks: &[Target]) -> (Outcome, Script) {
+    let mut pane = Script::new(looks);
+    let seen = seen(State::Idle, None);
+    let delivery = Delivery::settle_earlier(signature(), 41, (seen.key, seen.pid), LIMITS, pane.clock);
+    let outcome = pane.run(delivery);
+    (outcome, pane)
+}
+
+#[test]
+fn an_earlier_delivery_is_settled_without_a_paste() {
+    let (outcome, pane) = settle(&[submitted()]);
+    assert_eq!(outcome, Outcome::Received(Proof { by: ProofBy::Screen, queued: false }));
+    assert_eq!((pane.pastes, pane.enters), (0, 0));
+}
+
+#[test]
+fn our_own_text_left_in_the_box_gets_one_enter_if_it_is_provably_ours() {
+    let (outcome, pane) = settle(&[own_text(), submitted()]);
+    assert_eq!(outcome.code(), 0);
+    assert_eq!((pane.pastes, pane.enters), (0, 1));
+}
+
+#[test]
+fn a_bare_fold_left_in_the_box_is_held() {
+    let (outcome, pane) = settle(&[own_chip()]);
+    assert_eq!(outcome, Outcome::Held(Hold::Unproven));
+    assert_eq!((pane.pastes, pane.enters), (0, 0));
+}
+
+#[test]
+fn an_earlier_delivery_without_a_trace_stays_unknown() {
+    let (outcome, pane) = settle(&[idle()]);
+    assert_eq!(outcome.code(), 4);
+    assert_eq!((pane.pastes, pane.enters), (0, 0));
+}
