@@ -1,3 +1,7 @@
-//! The service: see [`nexus_watcher::daemon`].
+//! The service: arguments, lock, logging guard, exit code; everything else is [`nexus_watcher::daemon`].
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    nexus_watcher::service::main(std::env::args_os().collect())
+}

@@ -1,1 +1,313 @@
-//! stub
+//! RUNS. The loop: ask what is due, gather what it needs, let it decide, carry out what it asks, deliver, commit.
+//!
+//! [`run`] is a library function that is given its outside and its shutdown signal; the binary is thin. One thread owns
+//! everything; a delivery runs beside the loop on the same thread and reports its end as an [`event::Event`].
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::logic::action::Action;
+use crate::logic::schedule::{Limits, Mode, Schedule};
+use crate::logic::signal::StagedSignal;
+use crate::logic::snapshot::Snapshot;
+use crate::logic::time::Now;
+use crate::sys::files::{self, Durability};
+use crate::sys::liveness::{self, CycleClock};
+use crate::sys::tmux::Tmux;
+use crate::tasks::{Need, Out, TASKS, Task, TaskSpec};
+
+mod actuate;
+mod courier;
+mod deliver;
+mod event;
+mod gather;
+mod look;
+pub mod observe;
+pub mod outside;
+mod perform;
+mod witness;
+
+use courier::Courier;
+use event::Event;
+use gather::Gatherer;
+pub use outside::Outside;
+
+/// The task that composes; it runs after every other in the startup sweep.
+const COMPOSE: &str = "compose_emit";
+
+/// How a run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// Until the shutdown signal.
+    Forever,
+    /// One sweep and one emit, then the end.
+    Once,
+}
+
+/// Runs the watcher on this outside until `shutdown` completes.
+///
+/// The caller holds the instance lock and has started the heartbeat ticker: liveness does not depend on this loop.
+pub async fn run<T: Tmux + 'static>(
+    outside: Outside<T>,
+    how: Run,
+    wake: Rc<tokio::sync::Notify>,
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let local = tokio::task::LocalSet::new();
+    local.run_until(async move { Daemon::new(outside, wake)?.run(how, shutdown).await }).await
+}
+
+/// The loop and everything it owns.
+struct Daemon<T> {
+    out: Rc<Outside<T>>,
+    schedule: Schedule,
+    tasks: Vec<(&'static TaskSpec, Box<dyn Task>)>,
+    staged: BTreeMap<&'static str, StagedSignal>,
+    courier: Courier,
+    gatherer: Gatherer,
+    cycle: CycleClock,
+    events: mpsc::UnboundedReceiver<Event>,
+    sender: mpsc::UnboundedSender<Event>,
+    wake: Rc<tokio::sync::Notify>,
+    /// Notes that are already in the log, so that an episode is one line.
+    said: BTreeMap<&'static str, String>,
+}
+
+impl<T: Tmux + 'static> Daemon<T> {
+    fn new(outside: Outside<T>, wake: Rc<tokio::sync::Notify>) -> anyhow::Result<Self> {
+        let settings = &outside.settings;
+        let mut schedule = Schedule::new(Limits {
+            max_sleep: settings.max_sleep,
+            hang_floor: settings.hang_floor,
+            hang_backoff_cap: settings.hang_backoff_cap,
+        });
+        let mut tasks = Vec::with_capacity(TASKS.len());
+        for spec in TASKS {
+            schedule.register(spec.name, (spec.every)(settings), Mode::Sync)?;
+            tasks.push((spec, (spec.build)(settings)));
+        }
+        let (sender, events) = mpsc::unbounded_channel();
+        Ok(Self {
+            courier: Courier::new(),
+            gatherer: Gatherer::new(&outside.state),
+            cycle: CycleClock::default(),
+            out: Rc::new(outside),
+            schedule,
+            tasks,
+            staged: BTreeMap::new(),
+            events,
+            sender,
+            wake,
+            said: BTreeMap::new(),
+        })
+    }
+
+    async fn run(mut self, how: Run, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+        tokio::pin!(shutdown);
+        self.progress("startup");
+        // The sweep: what an earlier run left pending is settled first, then every producer runs, then the emit.
+        self.schedule.set_enabled(COMPOSE, false);
+        self.courier.settle_pending(&self.out, &self.sender);
+        while self.courier.is_settling() {
+            tokio::select! {
+                () = &mut shutdown => return Ok(()),
+                Some(event) = self.events.recv() => self.take(event),
+            }
+        }
+        self.tick().await;
+        self.progress("startup:done");
+        self.allow_compose();
+        if how == Run::Once {
+            self.tick().await;
+            while self.courier.in_flight() {
+                tokio::select! {
+                    () = &mut shutdown => return Ok(()),
+                    Some(event) = self.events.recv() => self.take(event),
+                }
+            }
+            return Ok(());
+        }
+        loop {
+            self.tick().await;
+            self.progress("loop-tick");
+            let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
+            tokio::select! {
+                () = &mut shutdown => break,
+                Some(event) = self.events.recv() => self.take(event),
+                () = self.wake.notified() => {
+                    // A window came, went or was renamed: look at once, but a storm of renames costs one look a second.
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    self.schedule.force("target_window");
+                }
+                () = tokio::time::sleep(sleep) => {}
+            }
+        }
+        // A delivery under way is given the time to say what became of it; if it is cut off, the journal tells.
+        let grace = tokio::time::sleep(Duration::from_secs(3));
+        tokio::pin!(grace);
+        while self.courier.in_flight() {
+            tokio::select! {
+                () = &mut grace => break,
+                Some(event) = self.events.recv() => self.take(event),
+            }
+        }
+        Ok(())
+    }
+
+    /// One pass: everything that is due, in name order.
+    async fn tick(&mut self) {
+        let now = self.out.clock.now();
+        if self.gatherer.decisions_changed() {
+            self.schedule.force("pending_decisions");
+            self.schedule.force(COMPOSE);
+        }
+        if self.courier.wants_look(&now) && courier::gate_is_open(&self.out).await {
+            self.schedule.force(COMPOSE);
+        }
+        self.courier.retry_settling(&self.out, &now, &self.sender);
+        let mut due = self.schedule.due(&now);
+        // The emit tells what the other tasks of the same tick have staged.
+        due.sort_by_key(|name| *name == COMPOSE);
+        if due.is_empty() {
+            return;
+        }
+        let needs: Vec<Need> = self
+            .tasks
+            .iter()
+            .filter(|(spec, _)| due.contains(&spec.name))
+            .flat_map(|(spec, _)| spec.needs.iter().copied())
+            .collect();
+        let mut snapshot = self.gatherer.gather(&self.out, &now, &needs).await;
+        for name in due {
+            self.run_task(name, &mut snapshot).await;
+        }
+    }
+
+    /// Runs one task and carries out what it asks for.
+    async fn run_task(&mut self, name: &'static str, snapshot: &mut Snapshot) {
+        let started = self.out.clock.now();
+        if name == COMPOSE {
+            snapshot.staged.clone_from(&self.staged);
+            snapshot.nonce = crate::sys::seed::nonce();
+            snapshot.repeat_of = self.courier.repeat_of().cloned();
+        }
+        let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return };
+        let mut asked = Out::default();
+        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, snapshot, &mut asked)));
+        if run.is_err() {
+            // A panic in one check must not end the watch; what it asked for is not to be trusted.
+            asked = Out { rc: 70, ..Out::default() };
+            self.say(name, "the task panicked; it runs again at its next time");
+        }
+        if let Some(staged) = asked.staged {
+            self.stage(name, staged).await;
+        }
+        let mut composed = false;
+        for action in asked.actions {
+            composed |= matches!(action, Action::Deliver(_));
+            self.perform(action, &started).await;
+        }
+        if name == COMPOSE && run.is_ok() {
+            if !composed {
+                self.courier.nothing_to_tell(&self.out, &started);
+            }
+            self.end_cycle(&started);
+        }
+        let ended = self.out.clock.now();
+        let elapsed = ended.uptime.saturating_sub(started.uptime);
+        if let Some(line) = self.schedule.finished(name, &ended, asked.rc, elapsed) {
+            let text = format!("{}\n", line.line());
+            if let Err(error) = files::append_lines(&self.out.state.at("watcher-scheduler.jsonl"), &text, Durability::Hint) {
+                self.say("scheduler-log", &format!("the scheduler log can't be written: {error}"));
+            }
+        }
+    }
+
+    /// Replaces what a producer has staged, and carries out what needs no delivery.
+    async fn stage(&mut self, name: &'static str, mut staged: StagedSignal) {
+        if let Some(note) = staged.note.take() {
+            self.say(name, &note);
+        }
+        let quiet = std::mem::take(&mut staged.quiet_commits);
+        perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &quiet).await;
+        let text: String =
+            staged.sections.iter().flat_map(|section| &section.lines).flat_map(|line| [line.as_str(), "\n"]).collect();
+        let path = self.out.state.at("scheduler-staging").join(format!("{name}.out"));
+        if self.staged.get(name).is_none_or(|old| old.sections != staged.sections)
+            && let Err(error) = files::write_atomic(&path, text.as_bytes(), Durability::Hint)
+        {
+            self.say("staging", &format!("{} can't be written: {error}", path.display()));
+        }
+        self.staged.insert(name, staged);
+    }
+
+    /// Carries out one action.
+    async fn perform(&mut self, action: Action, now: &Now) {
+        match action {
+            Action::Deliver(emit) => self.courier.deliver(&self.out, *emit, now, &self.sender),
+            Action::Commit(commits) => {
+                perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &commits).await;
+            }
+            Action::WriteState { path, text } => {
+                if let Err(error) = files::write_atomic(&self.out.state.at(&path), text.as_bytes(), Durability::Hint) {
+                    self.say("state", &format!("{path} can't be written: {error}"));
+                }
+            }
+            Action::PruneArchive { names } => perform::prune_archive(&self.out.state, &names),
+            Action::RotateLog { path, max_bytes, keep } => {
+                if let Err(error) = perform::rotate_log(&self.out.state, &path, max_bytes, keep, now.at) {
+                    self.say("rotate", &format!("{path} can't be rotated: {error}"));
+                }
+            }
+            Action::Hurry { task, every, lasting } => {
+                if self.courier.may_compose() {
+                    self.schedule.force(task);
+                }
+                self.schedule.hurry(task, every, lasting, now);
+            }
+            Action::Note(text) => self.say("note", &text),
+        }
+        // While a delivery is under way nothing new is composed.
+        self.schedule.set_enabled(COMPOSE, self.courier.may_compose());
+    }
+
+    /// Takes in what ended beside the loop.
+    fn take(&mut self, event: Event) {
+        let now = self.out.clock.now();
+        self.courier.take(&self.out, event, &now);
+        self.allow_compose();
+    }
+
+    /// Lets the next emit be composed at once, unless a delivery is still open.
+    fn allow_compose(&mut self) {
+        let may = self.courier.may_compose();
+        self.schedule.set_enabled(COMPOSE, may);
+        if may && self.courier.compose_soon() {
+            self.schedule.force(COMPOSE);
+        }
+    }
+
+    fn progress(&mut self, stage: &str) {
+        if let Err(error) = liveness::write_progress(&self.out.state, &self.out.clock.now(), stage) {
+            self.say("progress", &format!("watcher-progress can't be written: {error}"));
+        }
+    }
+
+    fn end_cycle(&mut self, now: &Now) {
+        if let Err(error) = liveness::write_cycle(&self.out.state, now, &mut self.cycle) {
+            self.say("cycle", &format!("watcher-cycle can't be written: {error}"));
+        }
+    }
+
+    /// Logs a note when it differs from the last one of the same topic: edges, not levels.
+    fn say(&mut self, topic: &'static str, text: &str) {
+        if self.said.get(topic).is_none_or(|old| old != text) {
+            tracing::warn!(topic, "{text}");
+            self.said.insert(topic, text.to_owned());
+        }
+    }
+}

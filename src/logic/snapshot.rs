@@ -236,4 +236,6 @@ pub struct Snapshot {
     pub staged: BTreeMap<&'static str, StagedSignal>,
     /// The nonce for an emit composed in this tick: six lower-case hex digits.
     pub nonce: String,
+    /// The emit of unknown outcome whose news this one repeats; said in the header.
+    pub repeat_of: Option<super::ids::Signature>,
 }

@@ -3,9 +3,11 @@
 pub mod clock;
 pub mod env;
 pub mod files;
+pub mod git;
 pub mod lock;
 pub mod logging;
 pub mod procfs;
+pub mod seed;
 pub mod ticker;
 pub mod tmux;
 pub mod transcript;

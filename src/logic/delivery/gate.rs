@@ -95,8 +95,8 @@ pub enum Hold {
     CannotTell,
     /// The pane changed between the look and the act.
     Changed,
-    /// An earlier delivery is not settled yet.
-    Unsettled,
+    /// The intent could not be written down first.
+    NoJournal,
 }
 
 impl Hold {
@@ -113,7 +113,7 @@ impl Hold {
             Self::Unproven => "unproven-text",
             Self::CannotTell => "cannot-tell",
             Self::Changed => "changed",
-            Self::Unsettled => "unsettled",
+            Self::NoJournal => "no-journal",
         }
     }
 
@@ -130,7 +130,7 @@ impl Hold {
             Self::Unproven => "the box holds a folded paste that can't be proven ours; look and send or clear it",
             Self::CannotTell => "what the pane is doing can't be told",
             Self::Changed => "the pane changed between the look and the act",
-            Self::Unsettled => "an earlier delivery is not settled yet",
+            Self::NoJournal => "the state directory can't be written, so the delivery could not be journalled; free space or fix its permissions",
         }
     }
 }

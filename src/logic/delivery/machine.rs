@@ -120,6 +120,8 @@ pub struct Delivery {
     only_certain: bool,
     /// Our text was last seen in the box, unsent.
     stuck: bool,
+    /// The last look failed.
+    blind: bool,
     note: Option<String>,
 }
 
@@ -139,6 +141,7 @@ impl Delivery {
             queued_before: false,
             only_certain: false,
             stuck: false,
+            blind: false,
             note: None,
         }
     }
@@ -298,6 +301,7 @@ impl Delivery {
         }
         let expired = now.saturating_sub(self.since) >= self.limits.confirm;
         self.stuck = false;
+        self.blind = matches!(target, Target::CannotTell(_) | Target::NoTmux(_));
         if let Found::Own(OwnText::InBox { evidence, certain }) = self.find(target) {
             self.stuck = true;
             let allowed = certain || !self.only_certain;
@@ -320,6 +324,8 @@ impl Delivery {
     /// No proof came.
     fn give_up(&mut self) -> Step {
         let outcome = match (self.stuck, self.only_certain) {
+            // The pane is one of the witnesses: while it can't be read, nothing is settled.
+            _ if self.only_certain && self.blind => Outcome::Held(Hold::CannotTell),
             (true, true) => Outcome::Held(Hold::Unproven),
             (true, false) => Outcome::Unknown("the text stands in the input box and Enter did not submit it".into()),
             (false, _) => {

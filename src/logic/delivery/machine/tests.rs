@@ -268,3 +268,10 @@ fn an_earlier_delivery_without_a_trace_stays_unknown() {
     assert_eq!(outcome.code(), 4);
     assert_eq!((pane.pastes, pane.enters), (0, 0));
 }
+
+#[test]
+fn nothing_is_settled_while_the_pane_cannot_be_read() {
+    let (outcome, pane) = settle(&[Target::CannotTell("no answer".into())]);
+    assert_eq!(outcome, Outcome::Held(Hold::CannotTell));
+    assert_eq!((pane.pastes, pane.enters), (0, 0));
+}

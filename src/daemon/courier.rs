@@ -1,0 +1,243 @@
+//! The one delivery at a time: what is under way, what is held and why, what is not settled.
+//!
+//! A held emit is not pasted late: when its obstacle is gone, a fresh one is composed, and if it says the same, the
+//! held one is used. So nothing stale is told and nothing is archived twice.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::deliver::{self, Archived};
+use super::event::Event;
+use super::look;
+use super::outside::Outside;
+use crate::logic::action::Emit;
+use crate::logic::delivery::Outcome;
+use crate::logic::delivery::gate::{Gate, Target, judge};
+use crate::logic::delivery::journal::{self, Kind};
+use crate::logic::ids::Signature;
+use crate::logic::time::Now;
+use crate::sys::files::Durability;
+use crate::sys::tmux::Tmux;
+
+/// How often the obstacle of a held emit is looked at.
+const HELD_LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Wait before an unknown outcome is looked into again.
+const SETTLE_EVERY: Duration = Duration::from_secs(10);
+
+/// Where the one delivery stands.
+#[derive(Debug)]
+enum Stand {
+    /// Nothing is to be delivered.
+    Free,
+    /// A delivery is under way.
+    Delivering,
+    /// The pending delivery is being settled.
+    Settling,
+    /// Nothing of it was typed; it waits.
+    Held {
+        archived: Box<Archived>,
+        /// What was last recorded of it.
+        outcome: Outcome,
+        next_look: Duration,
+    },
+    /// Its outcome is unknown; nothing else is told until it is settled.
+    Unsettled { next_try: Duration },
+}
+
+/// The courier.
+#[derive(Debug)]
+pub(super) struct Courier {
+    stand: Stand,
+    /// The emit whose news are to be told again.
+    repeat_of: Option<Signature>,
+    /// The last event makes a new emit worthwhile at once.
+    compose_soon: bool,
+    /// Monotonic time of the last call, for waits.
+    uptime: Duration,
+}
+
+impl Courier {
+    pub(super) fn new() -> Self {
+        Self { stand: Stand::Free, repeat_of: None, compose_soon: true, uptime: Duration::ZERO }
+    }
+
+    /// Whether a new emit may be composed.
+    pub(super) fn may_compose(&self) -> bool {
+        matches!(self.stand, Stand::Free | Stand::Held { .. })
+    }
+
+    /// Whether a new emit is worthwhile now; asking answers once.
+    pub(super) fn compose_soon(&mut self) -> bool {
+        std::mem::take(&mut self.compose_soon)
+    }
+
+    pub(super) fn in_flight(&self) -> bool {
+        matches!(self.stand, Stand::Delivering | Stand::Settling)
+    }
+
+    pub(super) fn is_settling(&self) -> bool {
+        matches!(self.stand, Stand::Settling)
+    }
+
+    /// The signature of the emit whose news the next one repeats.
+    pub(super) fn repeat_of(&self) -> Option<&Signature> {
+        self.repeat_of.as_ref()
+    }
+
+    /// How long the loop may sleep for the courier's sake.
+    pub(super) fn next_look(&self) -> Duration {
+        match &self.stand {
+            Stand::Held { next_look: at, .. } | Stand::Unsettled { next_try: at } => {
+                at.saturating_sub(self.uptime).max(Duration::from_millis(100))
+            }
+            _ => Duration::MAX,
+        }
+    }
+
+    /// Whether it is time to look at the obstacle of a held emit.
+    pub(super) fn wants_look(&mut self, now: &Now) -> bool {
+        self.uptime = now.uptime;
+        match &mut self.stand {
+            Stand::Held { next_look, .. } if *next_look <= now.uptime => {
+                *next_look = now.uptime + HELD_LOOK_EVERY;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Starts settling what an earlier run left pending.
+    pub(super) fn settle_pending<T: Tmux + 'static>(&mut self, out: &Rc<Outside<T>>, events: &UnboundedSender<Event>) {
+        let Some(pending) = deliver::read_pending(out) else { return };
+        self.stand = Stand::Settling;
+        let (out, events) = (Rc::clone(out), events.clone());
+        tokio::task::spawn_local(async move {
+            let outcome = deliver::settle(&out, &pending).await;
+            // The receiver is gone only when the loop has ended; the journal still tells.
+            let _ended = events.send(Event::Settled { pending: Box::new(pending), outcome });
+        });
+    }
+
+    /// Looks into an unknown outcome again when it is time.
+    pub(super) fn retry_settling<T: Tmux + 'static>(
+        &mut self,
+        out: &Rc<Outside<T>>,
+        now: &Now,
+        events: &UnboundedSender<Event>,
+    ) {
+        self.uptime = now.uptime;
+        if let Stand::Unsettled { next_try } = self.stand
+            && next_try <= now.uptime
+        {
+            self.stand = Stand::Free;
+            self.settle_pending(out, events);
+        }
+    }
+
+    /// Delivers an emit, or the held one if it says the same.
+    pub(super) fn deliver<T: Tmux + 'static>(
+        &mut self,
+        out: &Rc<Outside<T>>,
+        emit: Emit,
+        now: &Now,
+        events: &UnboundedSender<Event>,
+    ) {
+        if !self.may_compose() {
+            return;
+        }
+        let archived = match std::mem::replace(&mut self.stand, Stand::Free) {
+            Stand::Held { archived, outcome, next_look } if archived.emit.stable_hash == emit.stable_hash => {
+                // What it retires may have moved on although it reads the same.
+                let mut archived = archived;
+                archived.emit.commits = emit.commits;
+                self.stand = Stand::Held { archived: archived.clone(), outcome, next_look };
+                archived
+            }
+            held => {
+                if let Stand::Held { archived, .. } = held {
+                    supersede(out, &archived, now, "a newer emit took its place");
+                }
+                match deliver::archive(out, emit, self.repeat_of.as_ref()) {
+                    Ok(archived) => Box::new(archived),
+                    Err(error) => {
+                        tracing::error!(%error, "an emit could not be archived; nothing is typed, it is composed again");
+                        return;
+                    }
+                }
+            }
+        };
+        let before = match std::mem::replace(&mut self.stand, Stand::Delivering) {
+            Stand::Held { outcome, .. } => Some(outcome),
+            _ => None,
+        };
+        let (out, events) = (Rc::clone(out), events.clone());
+        tokio::task::spawn_local(async move {
+            let outcome = deliver::attempt(&out, &archived).await;
+            // The same obstacle as before is no news.
+            if !matches!(outcome, Outcome::Received(_)) && before.as_ref() != Some(&outcome) {
+                let event =
+                    journal::Event::of_outcome(out.clock.now().at, &archived.emit.signature.nonce, &outcome);
+                deliver::note(&out, &event, Durability::Hint);
+                tracing::info!(nonce = archived.emit.signature.nonce, ?outcome, "emit not delivered");
+            }
+            let _ended = events.send(Event::Delivered { archived, outcome });
+        });
+    }
+
+    /// The composer found nothing to tell: what is held is withdrawn.
+    pub(super) fn nothing_to_tell<T>(&mut self, out: &Outside<T>, now: &Now) {
+        if let Stand::Held { archived, .. } = &self.stand {
+            supersede(out, archived, now, "nothing of it is news any more");
+            self.stand = Stand::Free;
+        }
+    }
+
+    /// Takes in how a delivery ended.
+    pub(super) fn take<T>(&mut self, _out: &Outside<T>, event: Event, now: &Now) {
+        self.uptime = now.uptime;
+        self.stand = match event {
+            Event::Delivered { outcome: Outcome::Received(_), .. } => {
+                self.repeat_of = None;
+                Stand::Free
+            }
+            Event::Delivered { outcome: Outcome::Unknown(_), .. } => {
+                Stand::Unsettled { next_try: now.uptime + SETTLE_EVERY }
+            }
+            Event::Delivered { archived, outcome } => {
+                Stand::Held { archived, outcome, next_look: now.uptime + HELD_LOOK_EVERY }
+            }
+            Event::Settled { outcome: Outcome::Held(hold), .. } => {
+                tracing::warn!(reason = hold.word(), "an earlier delivery can't be settled yet: {}", hold.says());
+                Stand::Unsettled { next_try: now.uptime + SETTLE_EVERY }
+            }
+            Event::Settled { pending, outcome } => {
+                self.repeat_of = match outcome {
+                    Outcome::Received(_) => None,
+                    _ => Some(pending.signature.clone()),
+                };
+                self.compose_soon = true;
+                Stand::Free
+            }
+        };
+    }
+}
+
+/// Whether the target may be typed into now, for a held emit.
+pub(super) async fn gate_is_open<T: Tmux>(out: &Outside<T>) -> bool {
+    match look::target(out).await {
+        Target::Present(seen) => matches!(judge(&seen), Gate::Open { .. }),
+        Target::NoTmux(_) | Target::CannotTell(_) | Target::Absent(_) => false,
+    }
+}
+
+/// Records that a held emit will not be told.
+fn supersede<T>(out: &Outside<T>, archived: &Archived, now: &Now, why: &str) {
+    let event = journal::Event {
+        detail: Some(why.to_owned()),
+        ..journal::Event::new(now.at, &archived.emit.signature.nonce, Kind::Superseded)
+    };
+    deliver::note(out, &event, Durability::Hint);
+}

@@ -1,0 +1,172 @@
+//! Fetches what the due tasks need, each once, into one `Snapshot`. A part that failed is `Failed(reason)`, never empty.
+
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use super::observe;
+use super::outside::Outside;
+use crate::config::resolved::Settings;
+use crate::logic::ids::SessionId;
+use crate::logic::snapshot::{Gathered, LocalState, ReportText, Snapshot, StateText, TmuxView};
+use crate::logic::time::Now;
+use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
+use crate::sys::tmux::Tmux;
+use crate::sys::{action_log, decisions, git};
+use crate::tasks::Need;
+
+/// Largest report that is read for its check, in bytes.
+const MAX_REPORT_BYTES: u64 = 1 << 20;
+
+/// Most reports that are read in one tick: the newest wrap-ups.
+const MAX_REPORTS: usize = 200;
+
+/// Fetches, and remembers what makes a fetch cheaper or steadier.
+#[derive(Debug)]
+pub(super) struct Gatherer {
+    decisions_dir: std::path::PathBuf,
+    decisions_seen: Option<SystemTime>,
+    /// The session that held the target window when it was last seen, so that a target that is gone does not change
+    /// what is watched.
+    session: Option<SessionId>,
+}
+
+impl Gatherer {
+    pub(super) fn new(state: &StateDir) -> Self {
+        Self { decisions_dir: state.at("decisions"), decisions_seen: None, session: None }
+    }
+
+    /// Whether a decision came or went since the last call.
+    pub(super) fn decisions_changed(&mut self) -> bool {
+        let modified = std::fs::metadata(&self.decisions_dir).and_then(|dir| dir.modified()).ok();
+        let changed = modified.is_some() && modified != self.decisions_seen && self.decisions_seen.is_some();
+        self.decisions_seen = modified.or(Some(SystemTime::UNIX_EPOCH));
+        changed
+    }
+
+    /// Fetches everything that `needs` names.
+    pub(super) async fn gather<T: Tmux>(&mut self, out: &Outside<T>, now: &Now, needs: &[Need]) -> Snapshot {
+        let has = |need: Need| needs.contains(&need);
+        let mut snapshot = Snapshot::default();
+        if has(Need::Tmux) || has(Need::Panes) {
+            match out.tmux.view().await {
+                Ok(view) => {
+                    let view = self.watched(&out.settings, view);
+                    if has(Need::Panes) {
+                        snapshot.panes = match observe::panes(out, &view, now).await {
+                            Ok(panes) => Gathered::Got(panes),
+                            Err(error) => Gathered::Failed(error.to_string()),
+                        };
+                    }
+                    snapshot.tmux = Gathered::Got(view);
+                }
+                Err(error) => {
+                    snapshot.tmux = Gathered::Failed(error.to_string());
+                    if has(Need::Panes) {
+                        snapshot.panes = Gathered::Failed(error.to_string());
+                    }
+                }
+            }
+        }
+        if has(Need::Decisions) {
+            snapshot.decisions = match decisions::list(&out.state) {
+                Ok(files) => Gathered::Got(files),
+                Err(error) => Gathered::Failed(error.to_string()),
+            };
+        }
+        if has(Need::ActionLog) {
+            match action_log::read(&out.state) {
+                Ok(events) => {
+                    read_reports(&out.settings, &events, &mut snapshot);
+                    snapshot.action_log = Gathered::Got(events);
+                }
+                Err(error) => snapshot.action_log = Gathered::Failed(error.to_string()),
+            }
+        }
+        if has(Need::Local) {
+            snapshot.local = Gathered::Got(local(&out.settings).await);
+        }
+        if has(Need::ArchiveNames) {
+            snapshot.archive_names = match files::list_names(&out.state.at("diffs")) {
+                Ok(names) => Gathered::Got(names),
+                Err(error) => Gathered::Failed(error.to_string()),
+            };
+        }
+        for need in needs {
+            if let Need::File(path) = need {
+                let text = match files::read_text(&out.state.at(path), MAX_STATE_BYTES) {
+                    Ok(Some(text)) => StateText::Text(text),
+                    Ok(None) => StateText::Absent,
+                    Err(error) => StateText::Unreadable(error.to_string()),
+                };
+                snapshot.files.insert(path, text);
+            }
+        }
+        snapshot
+    }
+
+    /// The part of a view that is watched: the configured sessions, by default the one that holds the target window.
+    ///
+    /// While the target was never seen, every session is watched: nothing can be told to a target that is not there,
+    /// and nothing is retired before it is told.
+    fn watched(&mut self, settings: &Settings, mut view: TmuxView) -> TmuxView {
+        if settings.tmux_sessions.iter().any(|name| name == "*") {
+            return view;
+        }
+        if !settings.tmux_sessions.is_empty() {
+            view.panes.retain(|pane| settings.tmux_sessions.contains(&pane.session_name));
+            return view;
+        }
+        let holder = view.panes.iter().find(|pane| pane.window_name.as_str() == settings.target_window);
+        if let Some(pane) = holder {
+            self.session = Some(pane.session);
+        }
+        if let Some(session) = self.session
+            && view.panes.iter().any(|pane| pane.session == session)
+        {
+            view.panes.retain(|pane| pane.session == session);
+        }
+        view
+    }
+}
+
+/// Reads the reports that wrap-ups cite, newest wrap-ups first.
+fn read_reports(settings: &Settings, events: &[crate::logic::snapshot::ActionEvent], snapshot: &mut Snapshot) {
+    let cited: BTreeSet<&str> = events
+        .iter()
+        .rev()
+        .filter(|event| event.event == "wrap-up")
+        .filter_map(|event| event.extra.get("report"))
+        .filter_map(|report| report.rsplit('/').next())
+        .take(MAX_REPORTS)
+        .collect();
+    for name in cited {
+        let text = match files::read_text(&settings.root.join("reports").join(name), MAX_REPORT_BYTES) {
+            Ok(Some(text)) => ReportText::Found(text),
+            Ok(None) => ReportText::Missing,
+            Err(error) => ReportText::Unreadable(error.to_string()),
+        };
+        snapshot.report_texts.insert(name.to_owned(), text);
+    }
+}
+
+/// Reports and repositories of the nexus.
+async fn local(settings: &Settings) -> LocalState {
+    let reports = match files::list_names(&settings.root.join("reports")) {
+        Ok(names) => Gathered::Got(
+            names
+                .into_iter()
+                .filter(|name| std::path::Path::new(name).extension().is_some_and(|end| end == "md"))
+                .collect(),
+        ),
+        Err(error) => Gathered::Failed(error.to_string()),
+    };
+    let git = if settings.git_enabled {
+        match git::describe(&settings.root).await {
+            Ok(lines) => Gathered::Got(lines),
+            Err(error) => Gathered::Failed(error.to_string()),
+        }
+    } else {
+        Gathered::NotAsked
+    };
+    LocalState { reports, git }
+}

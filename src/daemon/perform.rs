@@ -1,0 +1,158 @@
+//! Carries out everything that does not touch a pane: commits of verified deliveries, state files, pruning.
+//!
+//! Every step is idempotent, since a crash between two of them repeats the whole list.
+
+use std::io;
+
+use crate::logic::signal::Commit;
+use crate::logic::time::Timestamp;
+use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
+use crate::sys::tmux::Tmux;
+
+/// Path of the ring of stable hashes (`protocol-facts` §1.2).
+pub(super) const HASH_RING: &str = "last-emit-stable-hash.ring";
+
+/// Carries out commits in order. A failure is logged and does not stop the rest: a signal that is told twice is better
+/// than one that is lost.
+pub(super) async fn commits<T: Tmux>(tmux: &T, state: &StateDir, ring: usize, commits: &[Commit]) {
+    for commit in commits {
+        let done = match commit {
+            Commit::WriteState { path, text } => {
+                files::write_atomic(&state.at(path), text.as_bytes(), Durability::Durable)
+            }
+            Commit::RemoveState { path } => files::remove(&state.at(path)),
+            Commit::StampRow { path, key, at_s } => stamp_row(state, path, key, *at_s),
+            Commit::RememberHash { hash, at_s } => remember_hash(state, hash, *at_s, ring),
+            Commit::ClearBells { windows } => {
+                if let Err(error) = tmux.clear_bells(windows).await {
+                    tracing::warn!(%error, "bells could not be cleared; they will be told again");
+                }
+                Ok(())
+            }
+        };
+        if let Err(error) = done {
+            tracing::error!(?commit, %error, "could not record what was delivered; it will be told again");
+        }
+    }
+}
+
+/// Sets the stamp of one row of a table whose lines are `key columns..<TAB>epoch`.
+fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Result<()> {
+    let path = state.at(path);
+    let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
+    let prefix = format!("{}\t", key.join("\t"));
+    let mut text: String =
+        old.lines().filter(|line| !line.starts_with(&prefix)).flat_map(|line| [line, "\n"]).collect();
+    text.push_str(&format!("{prefix}{at_s}\n"));
+    files::write_atomic(&path, text.as_bytes(), Durability::Durable)
+}
+
+/// Appends a hash to the ring and keeps its newest lines.
+fn remember_hash(state: &StateDir, hash: &str, at_s: i64, ring: usize) -> io::Result<()> {
+    let path = state.at(HASH_RING);
+    let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
+    let mut lines: Vec<String> =
+        old.lines().filter(|line| !line.ends_with(hash)).map(str::to_owned).collect();
+    lines.push(format!("{at_s}\t{hash}"));
+    let keep = lines.len().saturating_sub(ring);
+    let text: String = lines.iter().skip(keep).flat_map(|line| [line.as_str(), "\n"]).collect();
+    files::write_atomic(&path, text.as_bytes(), Durability::Hint)
+}
+
+/// Deletes archived emits by name.
+pub(super) fn prune_archive(state: &StateDir, names: &[String]) {
+    for name in names {
+        if name.contains('/') {
+            continue;
+        }
+        if let Err(error) = files::remove(&state.at("diffs").join(name)) {
+            tracing::warn!(name, %error, "could not delete an archived emit");
+            return;
+        }
+    }
+}
+
+/// Renames a log that has grown past its size, and deletes its archives that are too old.
+pub(super) fn rotate_log(
+    state: &StateDir,
+    path: &str,
+    max_bytes: u64,
+    keep: std::time::Duration,
+    now: Timestamp,
+) -> io::Result<()> {
+    let live = state.at(path);
+    let size = match std::fs::metadata(&live) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if size > max_bytes {
+        std::fs::rename(&live, state.at(format!("{path}.{}", now.secs())))?;
+    }
+    let oldest = now.before(keep).secs();
+    let prefix = format!("{path}.");
+    for name in files::list_names(state.path())? {
+        let stamp = name.strip_prefix(&prefix).and_then(|stamp| stamp.parse::<i64>().ok());
+        if stamp.is_some_and(|stamp| stamp < oldest) {
+            files::remove(&state.at(&name))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> (tempfile::TempDir, StateDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::new(dir.path());
+        (dir, state)
+    }
+
+    fn text(state: &StateDir, path: &str) -> String {
+        std::fs::read_to_string(state.at(path)).unwrap()
+    }
+
+    #[test]
+    fn stamping_a_row_replaces_only_that_row() {
+        let (_dir, state) = state();
+        let key = |window: &str| vec![window.to_owned(), "0a1b2c3d4e5f".to_owned()];
+        stamp_row(&state, "t.tsv", &key("w3"), 10).unwrap();
+        stamp_row(&state, "t.tsv", &key("w33"), 11).unwrap();
+        stamp_row(&state, "t.tsv", &key("w3"), 12).unwrap();
+        assert_eq!(text(&state, "t.tsv"), "w33\t0a1b2c3d4e5f\t11\nw3\t0a1b2c3d4e5f\t12\n");
+    }
+
+    #[test]
+    fn the_hash_ring_keeps_its_newest_lines_once_each() {
+        let (_dir, state) = state();
+        for (at, hash) in [(1, "aa"), (2, "bb"), (3, "aa"), (4, "cc")] {
+            remember_hash(&state, hash, at, 2).unwrap();
+        }
+        assert_eq!(text(&state, HASH_RING), "3\taa\n4\tcc\n");
+    }
+
+    #[test]
+    fn a_log_is_rotated_by_size_and_its_old_archives_go() {
+        let (_dir, state) = state();
+        std::fs::write(state.at("log.jsonl"), "0123456789").unwrap();
+        std::fs::write(state.at("log.jsonl.5"), "old").unwrap();
+        let day = std::time::Duration::from_secs(86_400);
+        rotate_log(&state, "log.jsonl", 10, day, Timestamp::from_secs(100)).unwrap();
+        assert!(state.at("log.jsonl").exists());
+        rotate_log(&state, "log.jsonl", 9, day, Timestamp::from_secs(200_000)).unwrap();
+        assert!(!state.at("log.jsonl").exists() && state.at("log.jsonl.200000").exists());
+        assert!(!state.at("log.jsonl.5").exists());
+    }
+
+    #[test]
+    fn pruning_never_leaves_the_archive() {
+        let (_dir, state) = state();
+        std::fs::create_dir(state.at("diffs")).unwrap();
+        std::fs::write(state.at("kept"), "").unwrap();
+        std::fs::write(state.at("diffs/a.md"), "").unwrap();
+        prune_archive(&state, &["../kept".into(), "a.md".into()]);
+        assert!(state.at("kept").exists() && !state.at("diffs/a.md").exists());
+    }
+}
