@@ -1,0 +1,243 @@
+//! A nexus in a temporary directory with a private tmux server, demo agents in its windows, and the real watcher.
+//!
+//! Everything ends with the value: the watcher by its own process id, the tmux server by its private socket.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long a condition may take on a loaded machine.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A nexus under test.
+pub struct Fleet {
+    dir: tempfile::TempDir,
+    socket: String,
+    watcher: Option<Child>,
+    /// Extra environment of the watcher.
+    pub env: Vec<(String, String)>,
+}
+
+impl Fleet {
+    /// An empty nexus with a tmux server that holds one window `keeper`.
+    pub fn new() -> Self {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let dir = tempfile::Builder::new().prefix("nexus").tempdir().unwrap();
+        let socket = format!("nexus-test-{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+        let fleet = Self { dir, socket, watcher: None, env: Vec::new() };
+        for sub in ["monitor/.state", "config", "reports", "home"] {
+            fs::create_dir_all(fleet.root().join(sub)).unwrap();
+        }
+        fs::write(fleet.root().join("config/nexus.yml"), "monitor:\n  interval_seconds: 1\n").unwrap();
+        fleet.tmux(&["new-session", "-d", "-s", "nexus", "-n", "keeper", "-x", "120", "-y", "40", "sleep 100000"]);
+        fleet
+    }
+
+    /// The root of the nexus.
+    pub fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A file of the state directory.
+    pub fn state(&self, path: &str) -> PathBuf {
+        self.root().join("monitor/.state").join(path)
+    }
+
+    /// Runs tmux on the private server and returns what it prints.
+    pub fn tmux(&self, args: &[&str]) -> String {
+        let output = self.tmux_command(args).output().unwrap();
+        assert!(output.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    fn tmux_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-u", "-L", &self.socket, "-f", "/dev/null"]).args(args);
+        command.env_remove("TMUX").env("HOME", self.root().join("home"));
+        command
+    }
+
+    /// Whether the private server still answers.
+    pub fn server_lives(&self) -> bool {
+        self.tmux_command(&["list-sessions"]).output().unwrap().status.success()
+    }
+
+    /// Opens a window with a demo agent; its log is `<name>.log`, its control pipe `<name>.pipe` in the root.
+    pub fn agent(&self, name: &str, switches: &str) {
+        let root = self.root();
+        let line = format!(
+            "exec {} --root {} demo agent --log {} --control {} {switches}",
+            env!("CARGO_BIN_EXE_ng"),
+            root.display(),
+            root.join(format!("{name}.log")).display(),
+            root.join(format!("{name}.pipe")).display(),
+        );
+        self.tmux(&["new-window", "-d", "-t", "nexus:", "-n", name, "-c", &root.display().to_string(), &line]);
+        let target = self.window(name);
+        self.tmux(&["set-option", "-w", "-t", &target, "automatic-rename", "off"]);
+        self.wait(&format!("the agent in {name} to draw"), || {
+            self.tmux(&["capture-pane", "-p", "-t", &target]).contains('\u{276f}')
+        });
+    }
+
+    /// The orchestrator, with hooks and a transcript unless `switches` say otherwise.
+    pub fn orchestrator(&self, switches: &str) {
+        self.agent("orchestrator", &format!("--role orchestrator {switches}"));
+    }
+
+    /// Switches that give an agent hooks like a real one's.
+    pub fn hooks(&self, window: &str) -> String {
+        format!("--hooks --window {window} --state {}", self.state("").display())
+    }
+
+    /// The id of the window with this name.
+    pub fn window(&self, name: &str) -> String {
+        let list = self.tmux(&["list-windows", "-t", "nexus", "-F", "#{window_id} #{window_name}"]);
+        let found = list.lines().find_map(|line| line.strip_suffix(&format!(" {name}")));
+        found.unwrap_or_else(|| panic!("no window {name} in {list}")).to_owned()
+    }
+
+    /// The screen of a window.
+    pub fn screen(&self, name: &str) -> String {
+        self.tmux(&["capture-pane", "-p", "-t", &self.window(name)])
+    }
+
+    /// Sends a command to a demo agent.
+    pub fn tell(&self, name: &str, command: &str) {
+        let path = self.root().join(format!("{name}.pipe"));
+        let mut pipe = fs::OpenOptions::new().write(true).open(path).unwrap();
+        writeln!(pipe, "{command}").unwrap();
+    }
+
+    /// What a demo agent has logged.
+    pub fn log(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.root().join(format!("{name}.log"))).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The texts that were submitted to a demo agent.
+    pub fn submitted(&self, name: &str) -> Vec<String> {
+        let of = |event: &Value| {
+            (event["event"] == "submit").then(|| event["sent"].as_str().unwrap_or_default().to_owned())
+        };
+        self.log(name).iter().filter_map(of).collect()
+    }
+
+    /// Writes a decision record, as a hook does: something to tell.
+    pub fn decide(&self, window: &str, fingerprint: &str) {
+        let record = serde_json::json!({
+            "ts": "2026-11-30T00:00:00+00:00", "window": window, "session_id": "s", "kind": "permission_prompt",
+            "prompt_excerpt": "May I run the tests?", "tool_context": {}, "fingerprint": fingerprint,
+        });
+        let path = self.state(&format!("decisions/{window}.{fingerprint}.json"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, record.to_string()).unwrap();
+    }
+
+    /// Sets keys of the configuration file.
+    pub fn configure(&self, yaml: &str) {
+        fs::write(self.root().join("config/nexus.yml"), yaml).unwrap();
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.root().join("home"))
+            .env("NEXUS_ROOT", self.root())
+            .env("NEXUS_TMUX_SOCKET", &self.socket)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the watcher.
+    pub fn watch(&mut self) {
+        assert!(self.watcher.is_none(), "one watcher at a time");
+        let child = self.command(env!("CARGO_BIN_EXE_nexus-watcher")).stdout(Stdio::null()).spawn().unwrap();
+        self.watcher = Some(child);
+    }
+
+    /// The watcher as a command, for races.
+    pub fn watcher_command(&self) -> Command {
+        self.command(env!("CARGO_BIN_EXE_nexus-watcher"))
+    }
+
+    /// Ends the watcher without warning.
+    pub fn kill_watcher(&mut self) {
+        if let Some(mut child) = self.watcher.take() {
+            let _ended = child.kill();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Runs `ng` and returns its exit code and standard output.
+    pub fn ng(&self, args: &[&str]) -> (i32, String) {
+        let output = self.command(env!("CARGO_BIN_EXE_ng")).args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code().unwrap_or(-1), text)
+    }
+
+    /// The emits as `ng emits --json` tells them.
+    pub fn emits(&self) -> Vec<Value> {
+        let output = self.command(env!("CARGO_BIN_EXE_ng")).args(["emits", "--json", "-n", "1000"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
+    /// Waits until an emit fulfils a condition, and returns it.
+    pub fn wait_emit(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut found = None;
+        self.wait(what, || {
+            found = self.emits().into_iter().rev().find(|emit| wanted(emit));
+            found.is_some()
+        });
+        found.expect("the condition held")
+    }
+
+    /// Waits for a condition, and fails with everything that helps if it does not come.
+    pub fn wait(&self, what: &str, mut condition: impl FnMut() -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !condition() {
+            if Instant::now() > end {
+                panic!("waited in vain for {what}\n{}", self.story());
+            }
+            // A poll, not a synchronisation: the condition decides.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Everything that helps to see what went wrong.
+    fn story(&self) -> String {
+        let mut text = String::new();
+        for name in ["emits.jsonl", "delivery/pending.json", "watcher-scheduler.jsonl"] {
+            let file = fs::read_to_string(self.state(name)).unwrap_or_default();
+            let tail: Vec<&str> = file.lines().rev().take(8).collect();
+            text += &format!("--- {name}\n{}\n", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
+        }
+        if let Ok(entries) = fs::read_dir(self.state("logs")) {
+            for entry in entries.flatten() {
+                let file = fs::read_to_string(entry.path()).unwrap_or_default();
+                let tail: Vec<&str> = file.lines().rev().take(30).collect();
+                text += &format!("--- log\n{}\n", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
+            }
+        }
+        let list = self.tmux_command(&["list-windows", "-a", "-F", "#{window_name}"]).output().unwrap();
+        for name in String::from_utf8_lossy(&list.stdout).lines().filter(|name| *name != "keeper") {
+            text += &format!("--- screen of {name}\n{}\n", self.screen(name));
+        }
+        text
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.kill_watcher();
+        let _gone = self.tmux_command(&["kill-server"]).output();
+    }
+}
