@@ -146,6 +146,14 @@ impl InstanceLock {
     }
 }
 
+impl Drop for InstanceLock {
+    fn drop(&mut self) {
+        // Unlocking frees the lock even while a child that is just being started still carries a copy of the descriptor.
+        // Should it fail, closing the file frees it.
+        let _closed_next = fs2::FileExt::unlock(&self.file);
+    }
+}
+
 /// Takes the exclusive lock unless another process has it; false if one does.
 ///
 /// A probe holds a shared lock for an instant. Where the shared lock can be had too, only such a looker is in the way,

@@ -3,6 +3,8 @@
 pub mod clock;
 pub mod env;
 pub mod files;
+pub mod instance;
+pub mod liveness;
 pub mod lock;
 pub mod logging;
 pub mod procfs;

@@ -163,6 +163,7 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_secs(60);
 
+    #[expect(clippy::unnecessary_wraps, reason = "it stands where the facts have an optional age")]
     fn age(secs: u64) -> Option<Duration> {
         Some(Duration::from_secs(secs))
     }
