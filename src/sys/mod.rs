@@ -4,6 +4,8 @@ pub mod clock;
 pub mod env;
 pub mod files;
 pub mod git;
+pub mod instance;
+pub mod liveness;
 pub mod lock;
 pub mod logging;
 pub mod procfs;
