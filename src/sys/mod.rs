@@ -1,11 +1,13 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
+pub mod child;
 pub mod clock;
 pub mod env;
 pub mod files;
 pub mod lock;
 pub mod logging;
 pub mod procfs;
+pub mod terminal;
 pub mod ticker;
 pub mod tmux;
 pub mod transcript;
