@@ -1,5 +1,6 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
+pub mod child;
 pub mod clock;
 pub mod env;
 pub mod files;
@@ -10,6 +11,7 @@ pub mod lock;
 pub mod logging;
 pub mod procfs;
 pub mod seed;
+pub mod terminal;
 pub mod ticker;
 pub mod tmux;
 pub mod transcript;
