@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgMatches, Command};
 use serde_json::json;
 
-use crate::config::error::ConfigError;
+use crate::config::error::{ConfigError, Place};
 use crate::config::load::{Loaded, Origin, Setting, find_file, find_root, load_file};
 use crate::config::{document, keys};
 use crate::sys::env::{Env, ProcessEnv};
@@ -66,7 +66,11 @@ fn check(invocation: &Invocation, file: Option<&Path>) -> anyhow::Result<u8> {
             Ok(0)
         }
         Err(error) if invocation.json => {
-            render::json(&json!({"ok": false, "file": null, "problems": error.problems, "notices": []}))?;
+            let file = error.problems.iter().find_map(|problem| match &problem.place {
+                Place::File { path, .. } => Some(path.display().to_string()),
+                Place::Variable(_) | Place::Nowhere => None,
+            });
+            render::json(&json!({"ok": false, "file": file, "problems": error.problems, "notices": []}))?;
             Ok(1)
         }
         Err(error) => {

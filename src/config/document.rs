@@ -9,7 +9,8 @@ const EXAMPLE_HEAD: &str = "\
 # Configuration of the nexus watcher. Made by `ng config example`; every key is here, with its default.
 #
 # Copy it to nexus.yml and change what you need; a key that is missing has its default. `ng config check` checks it,
-# `ng config show` tells what holds and why. docs/configuration.md is the reference.
+# `ng config show` tells what holds and why. docs/configuration.md is the reference. Above each key stand what it does,
+# then what is accepted, the environment variable that wins over the file, and what a change needs to take effect.
 ";
 
 /// What stands above the table of the reference page.
@@ -76,7 +77,7 @@ struct Row {
 impl Row {
     fn of_key(key: &Key) -> Self {
         let expected = key.kind.expected();
-        let facts = format!("Accepts {expected}. Environment: {}. Reload: {}.", key.env, key.reload.name());
+        let facts = format!("{}; {}; {}", expected, key.env, key.reload.name());
         let value = key.kind.default_value().to_yaml();
         Self { path: key.path, comments: vec![key.doc.to_owned(), facts], value }
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use super::error::{Place, Problem};
 use super::keys::{self, Fate, nearest_key};
 use super::value::{Bases, Value, found};
-use super::yaml::{self, Half, Node, Position};
+use super::yaml::{self, Half, Node, NotYaml, Position};
 
-/// Problems whose position is looked up; each look-up reads the text again.
+/// Problems of which the position is looked up; each look-up reads the text again.
 const MAX_LOCATED: usize = 20;
 
 /// What a file says.
@@ -28,7 +28,7 @@ pub(super) fn judge(path: &Path, text: &str, bases: Bases<'_>) -> Judged {
     match yaml::parse(text) {
         Err(error) => {
             let place = Place::File { path: path.to_owned(), at: error.at };
-            let hint = starts_with_tab(text, error.at).then(|| "use spaces to indent, YAML allows no tabs".to_owned());
+            let hint = hint_for(text, &error);
             let what = format!("this is not valid YAML: {}", error.reason);
             judge.judged.problems.push(Problem { place, key: None, what, hint });
         }
@@ -42,11 +42,17 @@ pub(super) fn judge(path: &Path, text: &str, bases: Bases<'_>) -> Judged {
     judge.judged
 }
 
-/// Whether the line of an error, or the one it speaks of next, is indented by a tab.
-fn starts_with_tab(text: &str, at: Option<Position>) -> bool {
-    let Some(at) = at else { return false };
-    let line = text.lines().nth(at.line.saturating_sub(1)).unwrap_or_default();
-    line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t')
+/// What to do about a text that is not YAML, where that can be told.
+fn hint_for(text: &str, error: &NotYaml) -> Option<String> {
+    let line = text.lines().nth(error.at?.line.saturating_sub(1)).unwrap_or_default();
+    let is_tabbed = line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t');
+    let by_reason = [
+        ("character that cannot start", is_tabbed, "use spaces to indent, YAML allows no tabs"),
+        ("expected key", true, "compare the indentation of this line with the lines above"),
+        ("mapping values are not allowed", true, "put a value that has a colon in it in quotes"),
+        ("end of stream", true, "a quote or bracket is not closed"),
+    ];
+    by_reason.into_iter().find(|(reason, fits, _)| *fits && error.reason.contains(reason)).map(|(.., hint)| hint.into())
 }
 
 /// A walk over one file.
@@ -58,10 +64,19 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Whether positions and near keys are still looked up; in a file full of problems that would take minutes.
+    fn is_patient(&self) -> bool {
+        self.judged.problems.len() < MAX_LOCATED
+    }
+
+    /// The position at the end of a route.
+    fn position(&self, route: &[usize], half: Half) -> Option<Position> {
+        if self.is_patient() { yaml::position(self.text, route, half) } else { None }
+    }
+
     /// Notes a problem at the end of a route.
     fn problem(&mut self, key: Option<&str>, what: String, hint: Option<String>, route: &[usize], half: Half) {
-        let is_located = self.judged.problems.len() < MAX_LOCATED;
-        let at = if is_located { yaml::position(self.text, route, half) } else { None };
+        let at = self.position(route, half);
         let place = Place::File { path: self.path.to_owned(), at };
         self.judged.problems.push(Problem { place, key: key.map(shown), what, hint });
     }
@@ -70,20 +85,21 @@ impl Judge<'_> {
     fn section(&mut self, prefix: &str, entries: &[(String, Node)], route: &mut Vec<usize>) {
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for (number, (name, node)) in entries.iter().enumerate() {
-            route.push(number);
             let path = format!("{prefix}{name}");
-            if let Some(earlier) = first.insert(name, number) {
-                first.insert(name, earlier);
-                let mut earlier_route = route.clone();
-                earlier_route.pop();
-                earlier_route.push(earlier);
-                let line = yaml::position(self.text, &earlier_route, Half::Key).map(|at| at.line);
-                let what = match line {
-                    Some(line) => format!("given twice, first on line {line}"),
-                    None => "given twice".into(),
-                };
+            let earlier = *first.entry(name).or_insert(number);
+            if earlier != number {
+                route.push(earlier);
+                let line = self.position(route, Half::Key).map(|at| at.line);
+                route.pop();
+                let what =
+                    line.map_or_else(|| "given twice".into(), |line| format!("given twice, first on line {line}"));
+                route.push(number);
                 self.problem(Some(&path), what, Some("keep one".into()), route, Half::Key);
-            } else if (name.contains('.') || name.is_empty()) && keys::fate(prefix.trim_end_matches('.')).is_none() {
+                route.pop();
+                continue;
+            }
+            route.push(number);
+            if (name.contains('.') || name.is_empty()) && keys::fate(prefix.trim_end_matches('.')).is_none() {
                 self.unknown(&path, route);
             } else {
                 self.entry(&path, node, route);
@@ -132,8 +148,11 @@ impl Judge<'_> {
     fn unknown(&mut self, path: &str, route: &[usize]) {
         let hint = if keys::by_path(path).is_some() || keys::fate(path).is_some() {
             Some("write each section on a line of its own, with the next one indented below it".to_owned())
+        } else if self.is_patient() {
+            let near = nearest_key(path).map(|key| format!("did you mean {key}?"));
+            Some(near.unwrap_or_else(|| "`ng config example` has every key".to_owned()))
         } else {
-            nearest_key(path).map(|key| format!("did you mean {key}?"))
+            None
         };
         self.problem(Some(path), "there is no such key".into(), hint, route, Half::Key);
     }

@@ -501,7 +501,8 @@ pub fn is_section(path: &str) -> bool {
     names.into_iter().any(|name| name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// The known key that is probably meant: spelt nearly alike, or of the same name in another section.
+/// The known key that is probably meant: of the same name in another section, with a unit behind it, or spelt nearly
+/// alike.
 pub fn nearest_key(path: &str) -> Option<&'static str> {
     let used = || KEYS.iter().map(|key| key.path);
     let known = used()
@@ -510,6 +511,10 @@ pub fn nearest_key(path: &str) -> Option<&'static str> {
     let sections = ["github", "monitor", "nexus", "notifications", "status_surface"];
     let name = last_name(path);
     if let Some(key) = used().find(|key| last_name(key) == name) {
+        return Some(key);
+    }
+    let is_longer = |key: &&str| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('_'));
+    if let Some(key) = known.clone().find(is_longer) {
         return Some(key);
     }
     let candidates: Vec<&'static str> = if path.contains('.') { known.collect() } else { sections.to_vec() };

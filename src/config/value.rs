@@ -363,10 +363,10 @@ fn listed(words: &[&str], last: &str) -> String {
     }
 }
 
-/// A text as YAML, in quotes where it would read as something else.
+/// A text as YAML, in quotes where it would read as something else. What JSON quotes, YAML reads.
 fn quoted(text: &str) -> String {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./@".contains(c))
         && !["null", "true", "false", "yes", "no", "on", "off", "y", "n"].contains(&text.to_ascii_lowercase().as_str());
-    if is_word { text.to_owned() } else { format!("{text:?}") }
+    if is_word { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }

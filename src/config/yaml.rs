@@ -69,6 +69,9 @@ pub(super) fn parse(text: &str) -> Result<Node, NotYaml> {
 
 /// The parser's message without the position, which is told apart.
 fn reason(message: &str, at: Option<Position>) -> String {
+    if message.contains("more than one document") {
+        return "there is more than one document in it (a line of --- begins another)".into();
+    }
     match at {
         Some(Position { line, column }) => message.replacen(&format!(" at line {line} column {column}"), "", 1),
         None => message.to_owned(),
