@@ -6,10 +6,15 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::config::load::{Loaded, load};
+use crate::sys::env::ProcessEnv;
 
 pub mod render;
 
+mod config;
 mod decision_ack;
 mod demo;
 mod emits;
@@ -39,8 +44,23 @@ pub(crate) struct Invocation {
     pub(crate) json: bool,
 }
 
+impl Invocation {
+    /// The configuration of the nexus that is asked, and where it is.
+    ///
+    /// Errors: every problem of the configuration, each with its place and key.
+    pub(crate) fn settings(&self) -> anyhow::Result<Loaded> {
+        Ok(load(&ProcessEnv, self.root.as_deref(), &current_dir()?)?)
+    }
+}
+
+/// The current directory.
+fn current_dir() -> anyhow::Result<std::path::PathBuf> {
+    std::env::current_dir().context("reading the current directory (does it still exist?)")
+}
+
 /// Every verb, by name.
 pub(crate) const COMMANDS: &[Verb] = &[
+    config::VERB,
     decision_ack::VERB,
     demo::VERB,
     emits::VERB,

@@ -118,46 +118,51 @@ pub struct Settings {
 
 impl Settings {
     /// Every default, for this root.
+    ///
+    /// Source: the defaults of [`super::keys::KEYS`]. What stands below is a blank that every row of the table fills.
     pub fn defaults(root: &Path) -> Self {
-        let secs = Duration::from_secs;
-        Self {
+        let mut settings = Self {
             root: root.to_owned(),
             state_dir: root.join("monitor/.state"),
             config_file: None,
-            interval: secs(60),
-            target_window: "orchestrator".into(),
-            services_window: "services".into(),
+            interval: Duration::ZERO,
+            target_window: String::new(),
+            services_window: String::new(),
             tmux_sockets: Vec::new(),
             tmux_sessions: Vec::new(),
-            idle_threshold: secs(60),
-            idle_close: secs(24 * 3600),
-            spawn_grace: secs(120),
-            retain_ttl: secs(86_400),
-            report_min_chars: 500,
-            hook_fresh: secs(30),
-            emit_cooldown: secs(300),
-            dedup_max_quiet: secs(86_400),
-            dedup_ring: 8,
-            section_max_lines: 50,
-            archive_keep: secs(7 * 86_400),
-            archive_max_files: 20_000,
-            archive_prune_max: 5000,
-            state_log_max_bytes: 10 << 20,
-            scheduler_log_max_bytes: 50 << 20,
-            max_sleep: secs(10),
-            hang_floor: secs(300),
-            hang_backoff_cap: 2,
-            heartbeat_tick: secs(20),
-            beacon_stale: secs(600),
+            idle_threshold: Duration::ZERO,
+            idle_close: Duration::ZERO,
+            spawn_grace: Duration::ZERO,
+            retain_ttl: Duration::ZERO,
+            report_min_chars: 0,
+            hook_fresh: Duration::ZERO,
+            emit_cooldown: Duration::ZERO,
+            dedup_max_quiet: Duration::ZERO,
+            dedup_ring: 0,
+            section_max_lines: 0,
+            archive_keep: Duration::ZERO,
+            archive_max_files: 0,
+            archive_prune_max: 0,
+            state_log_max_bytes: 0,
+            scheduler_log_max_bytes: 0,
+            max_sleep: Duration::ZERO,
+            hang_floor: Duration::ZERO,
+            hang_backoff_cap: 0,
+            heartbeat_tick: Duration::ZERO,
+            beacon_stale: Duration::ZERO,
             git_enabled: false,
-            witnesses: Witnesses { hook: true, transcript: true, screen: true },
+            witnesses: Witnesses { hook: false, transcript: false, screen: false },
             vi_guard: ViGuard::Auto,
-            paste_settle: secs(5),
-            paste_confirm: secs(20),
+            paste_settle: Duration::ZERO,
+            paste_confirm: Duration::ZERO,
             orchestrator_command: String::new(),
             status_surface: StatusSurface::Dashboard,
             status_url_file: None,
             status_feed: None,
+        };
+        for key in super::keys::KEYS {
+            key.kind.apply(&mut settings, key.kind.default_value());
         }
+        settings
     }
 }

@@ -1,0 +1,167 @@
+//! `ng config`: checks the configuration, prints what holds, and makes the example and the reference page.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgMatches, Command};
+use serde_json::json;
+
+use crate::config::error::{ConfigError, Place};
+use crate::config::load::{Loaded, Origin, Setting, find_file, find_root, load_file};
+use crate::config::{document, keys};
+use crate::sys::env::{Env, ProcessEnv};
+
+use super::{Invocation, Verb, current_dir, render};
+
+pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
+
+fn command() -> Command {
+    Command::new("config")
+        .about("Check the configuration, and show what holds")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(Command::new("check").about("Check the file that would be read, or FILE; list every problem").arg(
+            Arg::new("file").value_name("FILE").value_parser(clap::value_parser!(PathBuf)).help("The file to check"),
+        ))
+        .subcommand(Command::new("doc").about("Print docs/configuration.md"))
+        .subcommand(Command::new("example").about("Print nexus.example.yml"))
+        .subcommand(
+            Command::new("get").about("Print the value of one key").arg(
+                Arg::new("key").value_name("KEY").required(true).help("Its full name, as monitor.interval_seconds"),
+            ),
+        )
+        .subcommand(Command::new("show").about("Print every key, its value and where it came from"))
+}
+
+fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
+    match args.subcommand() {
+        Some(("check", sub)) => check(invocation, sub.get_one::<PathBuf>("file").map(PathBuf::as_path)),
+        Some(("doc", _)) => {
+            render::line(document::reference().trim_end());
+            Ok(0)
+        }
+        Some(("example", _)) => {
+            render::line(document::example().trim_end());
+            Ok(0)
+        }
+        Some(("get", sub)) => get(invocation, sub.get_one::<String>("key").map_or("", String::as_str)),
+        _ => show(invocation),
+    }
+}
+
+/// `check [FILE]`: a named file is checked alone, without the environment's values.
+fn check(invocation: &Invocation, file: Option<&Path>) -> anyhow::Result<u8> {
+    match loaded_for_check(invocation, file)? {
+        Ok(loaded) => {
+            let read = loaded.settings.config_file.as_ref().map(|path| path.display().to_string());
+            let set = loaded.values.iter().filter(|setting| setting.origin != Origin::Default).count();
+            if invocation.json {
+                render::json(&json!({"ok": true, "file": read, "problems": [], "notices": loaded.notices}))?;
+            } else {
+                let name = read.as_deref().unwrap_or("no file");
+                render::line(&format!("{name}: fine, {set} of {} keys set", loaded.values.len()));
+                for notice in &loaded.notices {
+                    render::note(&format!("note: {notice}"));
+                }
+            }
+            Ok(0)
+        }
+        Err(error) if invocation.json => {
+            let file = error.problems.iter().find_map(|problem| match &problem.place {
+                Place::File { path, .. } => Some(path.display().to_string()),
+                Place::Variable(_) | Place::Nowhere => None,
+            });
+            render::json(&json!({"ok": false, "file": file, "problems": error.problems, "notices": []}))?;
+            Ok(1)
+        }
+        Err(error) => {
+            render::note(&error.to_string());
+            Ok(1)
+        }
+    }
+}
+
+/// What `check` looks at.
+fn loaded_for_check(invocation: &Invocation, file: Option<&Path>) -> anyhow::Result<Result<Loaded, ConfigError>> {
+    let cwd = current_dir()?;
+    let flag = invocation.root.as_deref();
+    Ok(match file {
+        Some(file) => {
+            // A file can be checked anywhere; the root only matters for relative paths in it.
+            let root = find_root(&ProcessEnv, flag, &cwd).unwrap_or_else(|_no_nexus| cwd.clone());
+            load_file(&OnlyHome, &root, Some(&cwd.join(file)), &cwd)
+        }
+        None => find_root(&ProcessEnv, flag, &cwd).and_then(|root| {
+            let file = find_file(&ProcessEnv, &root, &cwd)?;
+            load_file(&ProcessEnv, &root, file.as_deref(), &cwd)
+        }),
+    })
+}
+
+/// The environment without any value for a key.
+struct OnlyHome;
+
+impl Env for OnlyHome {
+    fn get(&self, name: &str) -> Option<String> {
+        (name == "HOME").then(|| ProcessEnv.get(name))?
+    }
+}
+
+/// `get KEY`.
+fn get(invocation: &Invocation, path: &str) -> anyhow::Result<u8> {
+    let Some(key) = keys::by_path(path) else { anyhow::bail!("{}", no_such_key(path)) };
+    let loaded = invocation.settings()?;
+    let Some(setting) = loaded.values.iter().find(|setting| setting.key.path == key.path) else {
+        anyhow::bail!("{path} has no value")
+    };
+    if invocation.json {
+        render::json(&row(&loaded, setting))?;
+    } else {
+        render::line(&setting.value.to_plain());
+    }
+    Ok(0)
+}
+
+/// What to say of a name that is no key.
+fn no_such_key(path: &str) -> String {
+    if keys::fate(path).is_some() {
+        return format!("{path} is known, but not used by this version, so it has no value");
+    }
+    match keys::nearest_key(path) {
+        Some(near) => format!("there is no key {path:?} (did you mean {near}?)"),
+        None => format!("there is no key {path:?} (`ng config show` lists them)"),
+    }
+}
+
+/// `show`.
+fn show(invocation: &Invocation) -> anyhow::Result<u8> {
+    let loaded = invocation.settings()?;
+    if invocation.json {
+        let rows: Vec<_> = loaded.values.iter().map(|setting| row(&loaded, setting)).collect();
+        let file = loaded.settings.config_file.as_ref().map(|path| path.display().to_string());
+        render::json(&json!({
+            "root": loaded.settings.root.display().to_string(),
+            "state_dir": loaded.settings.state_dir.display().to_string(),
+            "file": file,
+            "keys": rows,
+            "notices": loaded.notices,
+        }))?;
+        return Ok(0);
+    }
+    let width = loaded.values.iter().map(|setting| setting.key.path.len()).max().unwrap_or_default();
+    render::line(&format!("{:width$}  {}", "root", loaded.settings.root.display()));
+    render::line(&format!("{:width$}  {}", "state directory", loaded.settings.state_dir.display()));
+    for setting in &loaded.values {
+        let value = setting.value.to_yaml();
+        let value = if value.is_empty() { "(unset)" } else { &value };
+        render::line(&format!("{:width$}  {value}  ({})", setting.key.path, loaded.origin(setting)));
+    }
+    for notice in &loaded.notices {
+        render::note(&format!("note: {notice}"));
+    }
+    Ok(0)
+}
+
+/// One key in JSON.
+fn row(loaded: &Loaded, setting: &Setting) -> serde_json::Value {
+    json!({"key": setting.key.path, "value": setting.value.to_json(), "origin": loaded.origin(setting)})
+}

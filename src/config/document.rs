@@ -1,0 +1,152 @@
+//! The example file and the reference page, both made from the key table.
+
+use std::fmt::Write as _;
+
+use super::keys::{Fate, KEYS, Key, TEMPLATE_EXCEPTIONS, UNUSED};
+
+/// What stands above the keys of the example.
+const EXAMPLE_HEAD: &str = "\
+# Configuration of the nexus watcher. Made by `ng config example`; every key is here, with its default.
+#
+# Copy it to nexus.yml and change what you need; a key that is missing has its default. `ng config check` checks it,
+# `ng config show` tells what holds and why. docs/configuration.md is the reference. Above each key stand what it does,
+# then what is accepted, the environment variable that wins over the file, and what a change needs to take effect.
+";
+
+/// What stands above the table of the reference page.
+const DOC_HEAD: &str = "\
+# Configuration
+
+Made by `ng config doc` from the key table, `src/config/keys.rs`.
+
+## Where values come from
+
+The root is the folder given by `--root`, else by `NEXUS_ROOT`, else the nearest folder upwards from the current one
+that holds `monitor/` and one of `nexus.yml`, `config/nexus.yml` and `nexus.example.yml`.
+
+One file is read, the first of these that exists; files are never merged:
+
+1. the file that `NEXUS_CONFIG` names,
+2. `config/nexus.yml`,
+3. `nexus.yml`,
+4. `config/nexus.example.yml`,
+5. `nexus.example.yml`.
+
+A value comes from its environment variable, else from the file, else it is the default. An empty variable counts as
+unset, and so does a key without a value. In a variable, the items of a list are separated by commas. `~` and
+`$NEXUS_ROOT` at the beginning of a path are replaced, and a relative path is taken from the root. Two variables have
+no key: `NEXUS_STATE_DIR` names the state directory (default: `monitor/.state` in the root), `HOME` is `~`.
+
+A value that is wrong stops the start, with one line for each problem: file, line, column, key, what was found, what was
+expected. `ng config check [FILE]` prints the same lines, `ng config show` prints every value and where it came from,
+`ng config get KEY` prints one.
+
+What a change needs to take effect stands under *Reload*: `live` a reload of the file, `restart` a restart of the
+watcher, `new windows` a window that is opened afterwards. The file is read at the start, so a restart always does it.
+
+## Keys
+
+| Key | Type | Default | Environment | Reload | What it does |
+|---|---|---|---|---|---|
+";
+
+/// The whole of `nexus.example.yml`.
+pub fn example() -> String {
+    let mut text = EXAMPLE_HEAD.to_owned();
+    let mut rows: Vec<Row> = KEYS.iter().map(Row::of_key).collect();
+    rows.extend(TEMPLATE_EXCEPTIONS.iter().map(|exception| Row {
+        path: exception.path,
+        comments: vec![
+            exception.doc.to_owned(),
+            format!("Known, but not used by this version. Without this key: {}.", exception.default),
+        ],
+        value: exception.template.to_string(),
+    }));
+    rows.sort_by_key(|row| row.path);
+    write_section(&mut text, &rows, "", 0);
+    text
+}
+
+/// A key in the example.
+struct Row {
+    path: &'static str,
+    comments: Vec<String>,
+    value: String,
+}
+
+impl Row {
+    fn of_key(key: &Key) -> Self {
+        let expected = key.kind.expected();
+        let facts = format!("{}; {}; {}", expected, key.env, key.reload.name());
+        let value = key.kind.default_value().to_yaml();
+        Self { path: key.path, comments: vec![key.doc.to_owned(), facts], value }
+    }
+}
+
+/// Writes the keys of a section, then the sections in it. `prefix` is its name with a dot, or empty.
+fn write_section(text: &mut String, rows: &[Row], prefix: &str, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let below = || rows.iter().filter_map(|row| Some((row, row.path.strip_prefix(prefix)?)));
+    for (row, name) in below().filter(|(_, name)| !name.contains('.')) {
+        for comment in &row.comments {
+            for line in wrapped(comment, 116 - indent.len()) {
+                let _infallible = writeln!(text, "{indent}# {line}");
+            }
+        }
+        let space = if row.value.is_empty() { "" } else { " " };
+        let _infallible = writeln!(text, "{indent}{name}:{space}{}", row.value);
+    }
+    let mut written = "";
+    for (_, name) in below() {
+        let Some((section, _)) = name.split_once('.') else { continue };
+        if section != written {
+            written = section;
+            let _infallible = writeln!(text, "\n{indent}{section}:");
+            write_section(text, rows, &format!("{prefix}{section}."), depth + 1);
+        }
+    }
+}
+
+/// The whole of `docs/configuration.md`.
+pub fn reference() -> String {
+    let mut text = DOC_HEAD.to_owned();
+    for key in KEYS {
+        let default = key.kind.default_value().to_yaml();
+        let default = if default.is_empty() { "unset".to_owned() } else { format!("`{default}`") };
+        let (path, expected, env, reload) = (key.path, key.kind.expected(), key.env, key.reload.name());
+        let _infallible = writeln!(text, "| `{path}` | {expected} | {default} | `{env}` | {reload} | {} |", key.doc);
+    }
+    text.push_str("\n## Where the example and the default differ\n\nAs in the original tools: a file of your own that lacks the key has the default, a tree that reads the example has\nits value. This version does not use these keys yet.\n\n| Key | Default | Example |\n|---|---|---|\n");
+    for exception in TEMPLATE_EXCEPTIONS {
+        let _infallible =
+            writeln!(text, "| `{}` | `{}` | `{}` |", exception.path, exception.default, exception.template);
+    }
+    text.push_str("\n## Known and not used\n\nFiles written for the original tools load. These keys are known and set nothing in this version (`*` is any ending):\n\n");
+    write_unused(&mut text, Fate::Later);
+    text.push_str("\nThese belong to parts that are left out, and are ignored:\n\n");
+    write_unused(&mut text, Fate::Out);
+    text
+}
+
+/// Writes the patterns of keys that have this fate.
+fn write_unused(text: &mut String, fate: Fate) {
+    for unused in UNUSED.iter().filter(|unused| unused.fate == fate) {
+        let _infallible = writeln!(text, "- `{}`", unused.pattern);
+    }
+}
+
+/// A text in lines of at most this many letters.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

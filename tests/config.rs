@@ -1,0 +1,593 @@
+//! The configuration as its users meet it: files, environment, messages word for word.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nexus_watcher::config::document;
+use nexus_watcher::config::error::ConfigError;
+use nexus_watcher::config::keys::{KEYS, Key, TEMPLATE_EXCEPTIONS};
+use nexus_watcher::config::load::{Loaded, MAX_FILE_BYTES, Origin, load};
+use nexus_watcher::config::resolved::{Settings, StatusSurface, ViGuard, Witnesses};
+use nexus_watcher::config::value::Kind;
+
+/// A nexus in a temporary folder, with an environment of its own.
+struct Trial {
+    dir: tempfile::TempDir,
+    env: BTreeMap<String, String>,
+}
+
+impl Trial {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("monitor")).unwrap();
+        let env = BTreeMap::from([("HOME".to_owned(), "/home/op".to_owned())]);
+        Self { dir, env }
+    }
+
+    /// With this `nexus.yml`.
+    fn with(text: &str) -> Self {
+        Self::new().file("nexus.yml", text)
+    }
+
+    fn file(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn var(mut self, name: &str, value: &str) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn load(&self) -> Result<Loaded, ConfigError> {
+        load(&self.env, Some(self.dir.path()), Path::new("/"))
+    }
+
+    /// What is printed about what is wrong, with the folder's name replaced.
+    fn message(&self) -> String {
+        let error = self.load().expect_err("this configuration is wrong");
+        error.to_string().replace(&self.dir.path().display().to_string(), "NEXUS")
+    }
+}
+
+/// Checks the exact message for this `nexus.yml`.
+fn check_message(text: &str, expected: &str) {
+    assert_eq!(Trial::with(text).message(), expected, "for:\n{text}");
+}
+
+/// The fields of settings by name, as text.
+fn fields(settings: &Settings) -> BTreeMap<String, String> {
+    let text = format!("{settings:#?}");
+    let mut fields: BTreeMap<String, String> = BTreeMap::new();
+    let mut name = String::new();
+    for line in text.lines().skip(1) {
+        if line.starts_with("    ") && !line.starts_with("     ") && !line.trim_start().starts_with(['}', ']', ')']) {
+            name = line.trim().split(':').next().unwrap().to_owned();
+        }
+        let _infallible = writeln!(fields.entry(name.clone()).or_default(), "{line}");
+    }
+    fields.remove("");
+    fields
+}
+
+/// Names of the fields in which two settings differ.
+fn changed(one: &Settings, other: &Settings) -> Vec<String> {
+    let other = fields(other);
+    fields(one).into_iter().filter(|(name, text)| other.get(name) != Some(text)).map(|(name, _)| name).collect()
+}
+
+/// A fine value that is not the default: as YAML and as a variable.
+fn another(key: &Key) -> (String, String) {
+    match &key.kind {
+        Kind::List { words, .. } if !words.is_empty() => (format!("[{}]", words[0]), words[0].into()),
+        Kind::List { .. } => ("[a, b/c]".into(), "a, b/c".into()),
+        Kind::Path { .. } => ("/some/where".into(), "/some/where".into()),
+        Kind::Switch { default, .. } => ((!default).to_string(), (!default).to_string()),
+        Kind::Text { .. } => ("else".into(), "else".into()),
+        Kind::Whole { default, range, .. } => {
+            let other = if default < range.end() { default + 1 } else { default - 1 };
+            (other.to_string(), other.to_string())
+        }
+        Kind::Word { default, words, .. } => {
+            let other = words.iter().find(|word| *word != default).unwrap();
+            ((*other).into(), (*other).into())
+        }
+    }
+}
+
+/// A file that sets one key.
+fn file_with(path: &str, yaml: &str) -> String {
+    let names: Vec<_> = path.split('.').collect();
+    let (last, sections) = names.split_last().unwrap();
+    let mut text = String::new();
+    for (depth, section) in sections.iter().enumerate() {
+        let _infallible = writeln!(text, "{}{section}:", "  ".repeat(depth));
+    }
+    let _infallible = writeln!(text, "{}{last}: {yaml}", "  ".repeat(sections.len()));
+    text
+}
+
+#[test]
+fn every_key_of_the_file_reaches_one_field_of_its_own() {
+    let defaults = Trial::with("").load().unwrap().settings;
+    let mut reached: BTreeMap<String, &str> = BTreeMap::new();
+    for key in KEYS {
+        let trial = Trial::with(&file_with(key.path, &another(key).0));
+        let loaded = trial.load().unwrap_or_else(|error| panic!("{error}"));
+        let mut settings = loaded.settings;
+        settings.root.clone_from(&defaults.root);
+        settings.state_dir.clone_from(&defaults.state_dir);
+        settings.config_file.clone_from(&defaults.config_file);
+        let changed = changed(&settings, &defaults);
+        assert_eq!(changed.len(), 1, "{} changes {changed:?}", key.path);
+        assert_eq!(reached.insert(changed[0].clone(), key.path), None, "two keys change {changed:?}");
+    }
+    let mut all: Vec<String> = fields(&defaults).into_keys().collect();
+    all.retain(|name| !["root", "state_dir", "config_file"].contains(&name.as_str()));
+    assert_eq!(all, reached.into_keys().collect::<Vec<_>>(), "each field has a key");
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_an_empty_variable_does_not() {
+    for key in KEYS {
+        let (yaml, variable) = another(key);
+        let from_file = Trial::with(&file_with(key.path, &yaml)).load().unwrap();
+        let find = |loaded: &Loaded| loaded.values.iter().find(|one| one.key.path == key.path).unwrap().clone();
+        assert_eq!(find(&from_file).origin, Origin::File, "{}", key.path);
+        assert_ne!(find(&from_file).value, key.kind.default_value(), "{}", key.path);
+
+        let default = key.kind.default_value().to_yaml();
+        let over_file = Trial::with(&file_with(key.path, &default)).var(key.env, &variable).load().unwrap();
+        assert_eq!(find(&over_file).origin, Origin::Variable(key.env), "{}", key.path);
+        assert_eq!(find(&over_file).value, find(&from_file).value, "{} and {}", key.path, key.env);
+
+        let empty = Trial::with(&file_with(key.path, &yaml)).var(key.env, "").load().unwrap();
+        assert_eq!(find(&empty).value, find(&from_file).value, "{}", key.path);
+    }
+}
+
+#[test]
+fn a_value_outside_its_bounds_or_of_another_type_is_refused_for_every_key() {
+    for key in KEYS {
+        let mut bad = vec!["{a: 1}".to_owned(), "!tag x".to_owned(), "[[x]]".to_owned(), "\"a\\nb\"".to_owned()];
+        match &key.kind {
+            Kind::Whole { range, .. } => {
+                bad.extend(["-1", "1.5", "soon", "true", "[1]", "1e3x", "18446744073709551616"].map(str::to_owned));
+                bad.push(format!("\"{}\"", range.start()));
+                bad.push((range.end() + 1).to_string());
+                bad.extend(range.start().checked_sub(1).map(|below| below.to_string()));
+            }
+            Kind::Switch { .. } => bad.extend(["yes", "on", "1", "\"true\"", "[true]"].map(str::to_owned)),
+            Kind::Word { .. } => bad.extend(["other", "1", "[auto]", "AUTO"].map(str::to_owned)),
+            Kind::Text { may_be_empty, .. } => {
+                bad.extend(["5", "true", "[x]", "1.5"].map(str::to_owned));
+                bad.extend((!may_be_empty).then(|| "\"\"".to_owned()));
+            }
+            Kind::Path { .. } => bad.extend(["5", "true", "[x]"].map(str::to_owned)),
+            Kind::List { .. } => bad.extend(["x", "5", "[1]", "[\"\"]"].map(str::to_owned)),
+        }
+        for yaml in bad {
+            let Err(error) = Trial::with(&file_with(key.path, &yaml)).load() else {
+                panic!("{}: {yaml} was accepted", key.path)
+            };
+            let text = error.to_string();
+            assert_eq!(error.problems.len(), 1, "{text}");
+            assert!(text.contains(&format!(": {}: found ", key.path)), "{text}");
+            assert!(text.contains(&key.kind.expected()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn messages_say_file_line_column_key_what_was_found_and_what_was_expected() {
+    check_message(
+        "monitor:\n  interval_seconds: soon\n",
+        "NEXUS/nexus.yml:2:21: monitor.interval_seconds: found \"soon\", expected a whole number of seconds from 1 to 86400",
+    );
+    check_message(
+        "monitor:\n  interval_seconds: \"30\"\n",
+        "NEXUS/nexus.yml:2:21: monitor.interval_seconds: found \"30\", expected a whole number of seconds from 1 to 86400 \
+         (write 30, without quotes or unit)",
+    );
+    check_message(
+        "monitor: {idle_close_hours: 24h}",
+        "NEXUS/nexus.yml:1:29: monitor.idle_close_hours: found \"24h\", expected a whole number of hours from 1 to 8760 \
+         (write 24, without quotes or unit)",
+    );
+    check_message(
+        "monitor:\n  snapshot:\n    git_enabled: yes\n",
+        "NEXUS/nexus.yml:3:18: monitor.snapshot.git_enabled: found \"yes\", expected true or false \
+         (write true, without quotes)",
+    );
+    check_message(
+        "monitor:\n  paste:\n    vi_guard: atuo\n",
+        "NEXUS/nexus.yml:3:15: monitor.paste.vi_guard: found \"atuo\", expected auto, always or never (did you mean auto?)",
+    );
+    check_message(
+        "monitor:\n  paste:\n    witnesses:\n      - hook\n      - scren\n",
+        "NEXUS/nexus.yml:5:9: monitor.paste.witnesses: found \"scren\", expected a list of hook, transcript and screen \
+         (did you mean screen?)",
+    );
+    check_message(
+        "monitor:\n  paste:\n    witnesses: []\n",
+        "NEXUS/nexus.yml:3:16: monitor.paste.witnesses: found an empty list, expected a list of hook, transcript and \
+         screen with at least one of them",
+    );
+    check_message(
+        "monitor:\n  tmux:\n    sessions: main\n",
+        "NEXUS/nexus.yml:3:15: monitor.tmux.sessions: found \"main\", expected a list of texts (write [main])",
+    );
+    check_message(
+        "monitor:\n  target_window: 7\n",
+        "NEXUS/nexus.yml:2:18: monitor.target_window: found 7, expected one line of text that is not empty \
+         (put it in quotes)",
+    );
+    check_message("monitor: fast\n", "NEXUS/nexus.yml:1:10: monitor: found \"fast\", expected keys below it");
+    check_message("- a\n", "NEXUS/nexus.yml:1:1: found a list, expected sections such as monitor:");
+}
+
+#[test]
+fn an_unknown_key_is_told_with_the_nearest_known_one() {
+    let check = |path: &str, hint: &str| {
+        let Err(error) = Trial::with(&file_with(path, "1")).load() else { panic!("{path} was accepted") };
+        let text = error.to_string();
+        let (_, told) = text.split_once(".yml:").unwrap();
+        let depth = path.split('.').count();
+        assert_eq!(told, format!("{depth}:{}: {path}: there is no such key ({hint})", depth * 2 - 1));
+    };
+    check("monitor.intervall_seconds", "did you mean monitor.interval_seconds?");
+    check("monitor.tmux.scokets", "did you mean monitor.tmux.sockets?");
+    check("monitor.heartbeat_tick_seconds", "did you mean monitor.watcher.heartbeat_tick_seconds?");
+    check("monitor.watcher.heartbeat_tick", "did you mean monitor.watcher.heartbeat_tick_seconds?");
+    check("monitor.watcher.on_dialogue", "did you mean monitor.watcher.on_dialog?");
+    check("interval_seconds", "did you mean monitor.interval_seconds?");
+    check("montior", "did you mean monitor?");
+    check("monitor.colour_of_the_sky", "`ng config example` has every key");
+    check_message(
+        "monitor.interval_seconds: 5\n",
+        "NEXUS/nexus.yml:1:1: monitor.interval_seconds: there is no such key \
+         (write each section on a line of its own, with the next one indented below it)",
+    );
+}
+
+#[test]
+fn a_key_that_is_given_twice_is_an_error_at_the_second() {
+    check_message(
+        "monitor:\n  interval_seconds: 5\n  target_window: a\n  interval_seconds: 6\nmonitor:\n  target_window: b\n",
+        "NEXUS/nexus.yml:4:3: monitor.interval_seconds: given twice, first on line 2 (keep one)\n\
+         NEXUS/nexus.yml:5:1: monitor: given twice, first on line 1 (keep one)",
+    );
+    check_message(
+        "github:\n  repo: a/b\n  repo: a/c\n",
+        "NEXUS/nexus.yml:3:3: github.repo: given twice, first on line 2 (keep one)",
+    );
+}
+
+#[test]
+fn all_problems_are_told_at_once_in_the_order_of_the_file_and_the_environment_last() {
+    let trial = Trial::with("monitor:\n  interval_seconds: 0\n  x: 1\nstatus_surface:\n  kind: 1\n")
+        .var("MONITOR_IDLE_CLOSE_HOURS", "never")
+        .var("MONITOR_SNAPSHOT_GIT_ENABLED", "yes");
+    assert_eq!(
+        trial.message(),
+        "NEXUS/nexus.yml:2:21: monitor.interval_seconds: found 0, expected a whole number of seconds from 1 to 86400\n\
+         NEXUS/nexus.yml:3:3: monitor.x: there is no such key (`ng config example` has every key)\n\
+         NEXUS/nexus.yml:5:9: status_surface.kind: found 1, expected one line of text that is not empty \
+         (put it in quotes)\n\
+         environment variable MONITOR_IDLE_CLOSE_HOURS: monitor.idle_close_hours: found \"never\", expected a whole \
+         number of hours from 1 to 8760\n\
+         environment variable MONITOR_SNAPSHOT_GIT_ENABLED: monitor.snapshot.git_enabled: found \"yes\", expected true \
+         or false"
+    );
+}
+
+#[test]
+fn text_that_is_not_yaml_is_told_in_words() {
+    check_message(
+        "monitor:\n\tinterval_seconds: 5\n",
+        "NEXUS/nexus.yml:2:1: this is not valid YAML: found character that cannot start any token, while scanning for \
+         the next token (use spaces to indent, YAML allows no tabs)",
+    );
+    check_message(
+        "monitor:\n  interval_seconds: 5\n target_window: a\n",
+        "NEXUS/nexus.yml:3:2: this is not valid YAML: did not find expected key, while parsing a block mapping \
+         (compare the indentation of this line with the lines above)",
+    );
+    check_message(
+        "monitor:\n  target_window: \"a\n",
+        "NEXUS/nexus.yml:3:1: this is not valid YAML: found unexpected end of stream, while scanning a quoted scalar at \
+         line 2 column 18 (a quote or bracket is not closed)",
+    );
+    check_message(
+        "monitor:\n---\nmonitor:\n",
+        "NEXUS/nexus.yml: this is not valid YAML: there is more than one document in it (a line of --- begins another)",
+    );
+    check_message("monitor: *nobody\n", "NEXUS/nexus.yml:1:10: this is not valid YAML: unknown anchor");
+}
+
+#[test]
+fn what_can_not_be_read_is_told_with_what_to_do() {
+    let check = |trial: Trial, expected: &str| assert_eq!(trial.message(), expected);
+    let folder = Trial::new();
+    fs::create_dir(folder.path("nexus.yml")).unwrap();
+    check(folder, "NEXUS/nexus.yml: this is a folder, not a file (give the file in it)");
+    check(
+        Trial::new().file("nexus.yml", b"monitor:\n  target_window: \xff\n"),
+        "NEXUS/nexus.yml: the file is not UTF-8 (it must be UTF-8 text of at most 1 MiB)",
+    );
+    let long = "#".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() + 1);
+    check(
+        Trial::with(&long),
+        "NEXUS/nexus.yml: the file is longer than 1048576 bytes (it must be UTF-8 text of at most 1 MiB)",
+    );
+    let dangling = Trial::with("");
+    fs::create_dir(dangling.path("config")).unwrap();
+    std::os::unix::fs::symlink("nowhere", dangling.path("config/nexus.yml")).unwrap();
+    check(dangling, "NEXUS/config/nexus.yml: there is no such file (check its name, and where a link leads)");
+    let missing = Trial::with("").var("NEXUS_CONFIG", "/nowhere/nexus.yml");
+    check(
+        missing,
+        "environment variable NEXUS_CONFIG: found \"/nowhere/nexus.yml\", which does not exist \
+         (set it to the configuration file, or unset it)",
+    );
+}
+
+#[test]
+fn a_file_of_a_megabyte_is_read_or_refused_within_seconds() {
+    let size = usize::try_from(MAX_FILE_BYTES).unwrap() - 64;
+    let comments = "# a comment\n".repeat(size / 12) + "monitor:\n  interval_seconds: 7\n";
+    let mut unknown = String::new();
+    while unknown.len() < size {
+        let _infallible = writeln!(unknown, "key_{}: 1", unknown.len());
+    }
+    let repeated = "a: 1\n".repeat(size / 5);
+    let bombs = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned()
+        + &('b'..='j')
+            .map(|c| format!("{c}: &{c} [{}]\n", vec![format!("*{}", (c as u8 - 1) as char); 9].join(", ")))
+            .collect::<String>();
+    let deep = "[".repeat(20_000);
+    let started = Instant::now();
+    assert_eq!(Trial::with(&comments).load().unwrap().settings.interval, Duration::from_secs(7));
+    for (text, told) in [
+        (unknown.as_str(), "\n... and "),
+        (&repeated, "\n... and "),
+        (&bombs, "repetition limit exceeded"),
+        (&deep, "recursion limit exceeded"),
+    ] {
+        let message = Trial::with(text).message();
+        assert!(message.contains(told), "{message}");
+        assert!(message.lines().count() <= 21, "{message}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_file_without_content_and_keys_without_value_mean_the_defaults() {
+    for text in [
+        "",
+        "\n",
+        "# nothing\n",
+        "---\n",
+        "{}",
+        "monitor:\n",
+        "monitor: ~\n",
+        "monitor:\n  interval_seconds:\n",
+        "\u{feff}monitor:\n",
+    ] {
+        let trial = Trial::with(text);
+        let loaded = trial.load().unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        let mut expected = Settings::defaults(trial.dir.path());
+        expected.config_file = Some(trial.path("nexus.yml"));
+        assert_eq!(loaded.settings, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn anchors_and_aliases_are_followed() {
+    let loaded = Trial::with("monitor:\n  idle_threshold_seconds: &n 77\n  interval_seconds: *n\n").load().unwrap();
+    assert_eq!(loaded.settings.interval, Duration::from_secs(77));
+}
+
+#[test]
+fn values_become_what_is_acted_on() {
+    let text = "monitor:\n  idle_close_hours: 2\n  diff_retention_days: 3\n  paste:\n    witnesses: [screen, hook]\n    \
+                vi_guard: never\nstatus_surface:\n  kind: external\n  url_file: ~/url\n  feed: reports/feed\n";
+    let trial = Trial::with(text);
+    let settings = trial.load().unwrap().settings;
+    assert_eq!(settings.idle_close, Duration::from_secs(7200));
+    assert_eq!(settings.archive_keep, Duration::from_secs(259_200));
+    assert_eq!(settings.witnesses, Witnesses { hook: true, transcript: false, screen: true });
+    assert_eq!(settings.vi_guard, ViGuard::Never);
+    assert_eq!(settings.status_surface, StatusSurface::External);
+    assert_eq!(settings.status_url_file, Some("/home/op/url".into()));
+    assert_eq!(settings.status_feed, Some(trial.path("reports/feed")));
+    let unknown = Trial::with("status_surface: {kind: kiosk}").load().unwrap().settings.status_surface;
+    assert_eq!(unknown, StatusSurface::Unknown("kiosk".into()));
+    let rooted = Trial::with("status_surface: {feed: $NEXUS_ROOT/feed}");
+    assert_eq!(rooted.load().unwrap().settings.status_feed, Some(rooted.path("feed")));
+}
+
+#[test]
+fn values_that_do_not_go_together_are_refused() {
+    check_message(
+        "monitor:\n  paste: {settle_seconds: 30}\n  paste_confirm_timeout_seconds: 10\n",
+        "NEXUS/nexus.yml:3:34: monitor.paste_confirm_timeout_seconds: 10 s is shorter than \
+         monitor.paste.settle_seconds, 30 s",
+    );
+    check_message(
+        "monitor: {watcher: {heartbeat_tick_seconds: 300}, instance_heartbeat_staleness_seconds: 300}\n",
+        "NEXUS/nexus.yml:1:89: monitor.instance_heartbeat_staleness_seconds: 300 s is less than twice \
+         monitor.watcher.heartbeat_tick_seconds, 300 s, so a healthy watcher would count as down",
+    );
+    check_message(
+        "monitor: {target_window: services}\n",
+        "monitor.services_window: \"services\" is the target window as well (monitor.target_window)",
+    );
+}
+
+#[test]
+fn one_file_is_read_and_files_are_never_merged() {
+    let all = ["config/nexus.yml", "nexus.yml", "config/nexus.example.yml", "nexus.example.yml"];
+    for (from, expected) in all.iter().enumerate() {
+        let mut trial = Trial::new();
+        for (number, name) in all.iter().enumerate().skip(from) {
+            // Each file sets a key of its own as well, which must not show when another file is read.
+            let text =
+                format!("monitor:\n  interval_seconds: {}\n  emit_dedup_ring_size: {}\n", number + 1, number + 20);
+            trial = trial.file(name, text);
+        }
+        let settings = trial.load().unwrap().settings;
+        assert_eq!(settings.config_file, Some(trial.path(expected)));
+        assert_eq!(settings.interval, Duration::from_secs(from as u64 + 1));
+    }
+    let merged = Trial::with("monitor:\n  interval_seconds: 9\n")
+        .file("nexus.example.yml", "monitor:\n  emit_dedup_ring_size: 99\n");
+    assert_eq!(merged.load().unwrap().settings.dedup_ring, 8);
+    let named = Trial::with("monitor: {interval_seconds: 9}").file("other.yml", "monitor: {interval_seconds: 11}");
+    let other = named.path("other.yml").display().to_string();
+    assert_eq!(named.var("NEXUS_CONFIG", &other).load().unwrap().settings.interval, Duration::from_secs(11));
+}
+
+#[test]
+fn the_root_is_the_flag_or_the_variable_or_the_nearest_nexus_upwards() {
+    let outer = Trial::with("");
+    let inner = outer.path("projects/inner");
+    fs::create_dir_all(inner.join("monitor/watcher")).unwrap();
+    fs::create_dir_all(inner.join("config")).unwrap();
+    fs::write(inner.join("config/nexus.yml"), "").unwrap();
+    let root = |flag: Option<&Path>, env: &BTreeMap<String, String>, cwd: &Path| {
+        load(env, flag, cwd).map(|loaded| loaded.settings.root).map_err(|error| error.to_string())
+    };
+    let nothing = BTreeMap::new();
+    let variable = BTreeMap::from([("NEXUS_ROOT".to_owned(), outer.dir.path().display().to_string())]);
+    assert_eq!(root(None, &nothing, &inner.join("monitor/watcher")), Ok(inner.clone()));
+    assert_eq!(root(None, &nothing, &outer.path("projects")), Ok(outer.dir.path().to_owned()));
+    assert_eq!(root(None, &variable, &inner), Ok(outer.dir.path().to_owned()));
+    assert_eq!(root(Some(&inner), &variable, Path::new("/")), Ok(inner.clone()));
+    assert_eq!(root(Some(Path::new("inner")), &nothing, &outer.path("projects")), Ok(inner));
+
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(
+        root(None, &nothing, empty.path()),
+        Err(format!(
+            "no nexus found in {} or any folder above it (go to its folder, give --root DIR, or set NEXUS_ROOT)",
+            empty.path().display()
+        ))
+    );
+    assert_eq!(
+        root(Some(Path::new("/nowhere")), &variable, Path::new("/")),
+        Err("--root /nowhere: there is no such folder (give the folder of the nexus)".into())
+    );
+    let wrong = BTreeMap::from([("NEXUS_ROOT".to_owned(), "/nowhere".to_owned())]);
+    assert_eq!(
+        root(None, &wrong, Path::new("/")),
+        Err("environment variable NEXUS_ROOT: found \"/nowhere\", which is no folder \
+             (set it to the folder of the nexus, or unset it)"
+            .into())
+    );
+}
+
+#[test]
+fn the_state_directory_is_in_the_root_unless_the_variable_names_another() {
+    let trial = Trial::with("");
+    assert_eq!(trial.load().unwrap().settings.state_dir, trial.path("monitor/.state"));
+    assert_eq!(trial.var("NEXUS_STATE_DIR", "state").load().unwrap().settings.state_dir, Path::new("/state"));
+}
+
+#[test]
+fn the_socket_variable_wins_over_the_file() {
+    let trial = Trial::with("monitor: {tmux: {sockets: [main]}}").var("NEXUS_TMUX_SOCKET", "/tmp/tmux-0/lab");
+    assert_eq!(trial.load().unwrap().settings.tmux_sockets, ["/tmp/tmux-0/lab"]);
+}
+
+#[test]
+fn a_file_of_the_original_tools_loads_and_says_what_is_not_used() {
+    let trial = Trial::with(include_str!("configs/original.yml"));
+    let loaded = trial.load().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(loaded.settings.interval, Duration::from_secs(90));
+    assert_eq!(loaded.settings.idle_close, Duration::from_secs(48 * 3600));
+    assert_eq!(loaded.settings.status_surface, StatusSurface::External);
+    let notices = loaded.notices.join("\n");
+    for part in [
+        "nexus.root (\"~/nexus\") is not used: the root is ",
+        "GitHub is off: the github block is known, but not used by this version",
+        "known, but not used by this version: ",
+        "monitor.cockpit_window",
+        "known, but ignored, its part is left out: lit.s2_api_key, lit.library_path, monitor.remote.bind",
+    ] {
+        assert!(notices.contains(part), "{part} in:\n{notices}");
+    }
+}
+
+#[test]
+fn a_github_block_that_is_missing_or_has_placeholders_is_told_once() {
+    let check = |text: &str, expected: &str| {
+        let notices = Trial::with(text).load().unwrap().notices;
+        assert_eq!(notices, [expected], "{text}");
+    };
+    check("monitor:\n", "GitHub is off: there is no github block");
+    check("github:\n", "GitHub is off: there is no github block");
+    check("github: {user_login: me, repo: owner/name}", "GitHub is off: github.repo still has its placeholder");
+    check("github: {user_login: <your login>}", "GitHub is off: github.user_login still has its placeholder");
+    check("github: {bot_pem_path: /path/to/key.pem}", "GitHub is off: github.bot_pem_path still has its placeholder");
+}
+
+#[test]
+fn a_second_file_that_is_not_read_is_told() {
+    let trial = Trial::with("").file("config/nexus.yml", "");
+    let expected = format!(
+        "{} is not read, since {} is",
+        trial.path("nexus.yml").display(),
+        trial.path("config/nexus.yml").display()
+    );
+    assert!(trial.load().unwrap().notices.contains(&expected));
+    let none = Trial::new().load().unwrap();
+    assert_eq!(none.settings.config_file, None);
+    assert!(none.notices[0].starts_with("there is no configuration file in "), "{:?}", none.notices);
+}
+
+#[test]
+fn the_example_and_the_reference_are_what_the_table_makes() {
+    let check = |file: &str, made: String, verb: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        assert!(written == made, "{file} is not what the key table makes; run: ng config {verb} > {file}");
+    };
+    check("nexus.example.yml", document::example(), "example");
+    check("docs/configuration.md", document::reference(), "doc");
+}
+
+#[test]
+fn the_example_says_the_defaults_except_where_it_is_listed() {
+    let trial = Trial::new().file("nexus.example.yml", document::example());
+    let loaded = trial.load().unwrap_or_else(|error| panic!("{error}"));
+    let mut expected = Settings::defaults(trial.dir.path());
+    expected.config_file = Some(trial.path("nexus.example.yml"));
+    assert_eq!(loaded.settings, expected);
+    assert_eq!(loaded.notices, ["GitHub is off: there is no github block"]);
+
+    let example: serde_yaml::Value = serde_yaml::from_str(&document::example()).unwrap();
+    let at = |path: &str| path.split('.').fold(&example, |node, name| &node[name]).clone();
+    for key in KEYS {
+        let expected: serde_yaml::Value = serde_yaml::from_str(&key.kind.default_value().to_yaml()).unwrap();
+        assert_eq!(at(key.path), expected, "{}", key.path);
+    }
+    let exceptions: Vec<_> = TEMPLATE_EXCEPTIONS.iter().map(|one| (one.path, one.default, one.template)).collect();
+    assert_eq!(
+        exceptions,
+        [("monitor.cc_auto_update.enabled", false, true), ("monitor.requests.enabled", true, false)]
+    );
+    for (path, default, template) in exceptions {
+        assert_ne!(default, template);
+        assert_eq!(at(path), serde_yaml::Value::Bool(template), "{path}");
+    }
+}
