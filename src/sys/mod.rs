@@ -1,6 +1,8 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
+pub mod action_log;
 pub mod clock;
+pub mod decisions;
 pub mod env;
 pub mod files;
 pub mod lock;
