@@ -9,6 +9,7 @@
 pub mod action;
 pub mod delivery;
 pub mod emit;
+pub mod hook;
 pub mod ids;
 pub mod inbox;
 pub mod instance;

@@ -1,7 +1,9 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
 pub mod child;
+pub mod action_log;
 pub mod clock;
+pub mod decisions;
 pub mod env;
 pub mod files;
 pub mod git;

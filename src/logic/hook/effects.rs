@@ -1,0 +1,494 @@
+//! From an event to what changes on disk.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::decision::{self, receipt_path};
+use super::failure::{classify, reset_token};
+use super::heartbeat::Heartbeat;
+use super::payload::{Event, Payload, clean};
+use crate::logic::ids::{Fingerprint, PaneId, Signature, WindowName};
+use crate::logic::snapshot::DecisionRecord;
+use crate::logic::time::{Now, Timestamp};
+
+/// Longest name or id that is kept, in characters.
+const MAX_ID_CHARS: usize = 200;
+/// Most receipts from one prompt: it can quote older emits, the newest stands last.
+const MAX_RECEIPTS: usize = 8;
+/// Notifications that ask nothing of anybody (seen in the event list of 2.1.332).
+const INFORMATIONAL: &[&str] = &[
+    "agent_completed",
+    "auth_success",
+    "computer_use_exit",
+    "elicitation_complete",
+    "elicitation_response",
+    "notify",
+    "plugin_notification",
+    "push_notification",
+];
+
+/// Where the hook runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookContext {
+    /// The window; `None` if nothing names it: then only receipts are written.
+    pub window: Option<WindowName>,
+    /// The pane, from the environment.
+    pub pane: Option<PaneId>,
+    /// Whether the window is the orchestrator's.
+    pub is_target: bool,
+}
+
+/// What earlier events left, as far as [`Event::wants_pending_tool`] and the window say that it is needed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prior {
+    /// The window's heartbeat.
+    pub heartbeat: Option<Heartbeat>,
+    /// The pending tool.
+    pub pending_tool: Option<Value>,
+}
+
+/// One change. Paths are relative to the state directory and made of window stems, fingerprints and nonces only.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Replace a hint.
+    Write {
+        /// Relative path.
+        path: String,
+        /// Whole new text.
+        text: String,
+    },
+    /// Write a receipt. An existing one stays, unless this one is from the orchestrator's window.
+    Receipt {
+        /// Relative path.
+        path: String,
+        /// Whole new text.
+        text: String,
+        /// From the orchestrator's window.
+        from_target: bool,
+    },
+    /// Delete a file.
+    Remove {
+        /// Relative path.
+        path: String,
+    },
+    /// Set a file's modification time; its text is empty.
+    Touch {
+        /// Relative path.
+        path: &'static str,
+    },
+    /// Append a line to a bounded log.
+    Append {
+        /// Relative path.
+        path: &'static str,
+        /// The line, without newline.
+        line: String,
+    },
+    /// Write a decision record, unless it is there or its tombstone is.
+    Decide(Box<DecisionRecord>),
+    /// Close a record because its prompt was answered in the pane.
+    Close {
+        /// The record's window.
+        window: WindowName,
+        /// The record.
+        fingerprint: Fingerprint,
+    },
+    /// Mark every live record of the window `unresolved`.
+    MarkUnresolved {
+        /// The window.
+        window: WindowName,
+    },
+}
+
+/// What this event changes.
+pub fn effects_of(event: Event, payload: &Payload, context: &HookContext, prior: Prior, now: &Now) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if event == Event::UserPromptSubmit {
+        receipts(payload, context, now, &mut effects);
+    }
+    let Some(window) = &context.window else { return effects };
+    let mut turn =
+        Turn { event, payload, window, context, now, pending: prior.pending_tool, is_queued: false, effects };
+    // Records come before the heartbeat, which refers to them.
+    let next = turn.heartbeat(prior.heartbeat.unwrap_or_default());
+    turn.side_files();
+    if let Some(beat) = next {
+        turn.write(Heartbeat::path(window), &beat);
+    }
+    turn.effects
+}
+
+/// One event on its way.
+struct Turn<'a> {
+    /// The event.
+    event: Event,
+    /// Its payload.
+    payload: &'a Payload,
+    /// The window it is about.
+    window: &'a WindowName,
+    /// Where the hook runs.
+    context: &'a HookContext,
+    /// When.
+    now: &'a Now,
+    /// The pending tool, if it was read.
+    pending: Option<Value>,
+    /// The prompt was sent while a turn runs.
+    is_queued: bool,
+    /// What has been decided so far.
+    effects: Vec<Effect>,
+}
+
+impl Turn<'_> {
+    /// The next heartbeat; `None` leaves the file as it is. Adds the effects on decision records.
+    fn heartbeat(&mut self, was: Heartbeat) -> Option<Heartbeat> {
+        let payload = self.payload;
+        let mut beat = Heartbeat { last_turn_end: None, ..was.clone() };
+        match self.event {
+            Event::SessionStart => {
+                if payload.source != "compact" {
+                    "session_start".clone_into(&mut beat.state);
+                    beat = closed(beat);
+                    beat.queued_prompts = 0;
+                }
+            }
+            Event::SessionEnd => {
+                "session_end".clone_into(&mut beat.state);
+                beat = closed(beat);
+            }
+            Event::UserPromptSubmit => {
+                // A message sent during a turn carries that turn's id (2.1.332) and becomes a turn of its own.
+                self.is_queued =
+                    was.is_working() && !payload.prompt_id.is_empty() && payload.prompt_id == was.prompt_id;
+                beat.queued_prompts = if self.is_queued { was.queued_prompts.saturating_add(1) } else { 0 };
+                beat = closed(beat);
+                "user_prompt".clone_into(&mut beat.state);
+            }
+            Event::PreToolUse | Event::PostToolBatch | Event::Working => {
+                let of_session = self.event != Event::Working && !payload.is_of_subagent();
+                if !of_session && !was.is_working() {
+                    // A sub-agent at work does not make an idle session busy.
+                    return None;
+                }
+                "busy".clone_into(&mut beat.state);
+            }
+            Event::PostToolUse => return self.after_tool(&was, beat),
+            Event::PermissionRequest => beat = self.request(beat),
+            Event::Notification => beat = self.notification(&was, beat),
+            Event::Stop => {
+                beat = closed(beat);
+                self.effects.push(Effect::MarkUnresolved { window: self.window.clone() });
+                if was.queued_prompts > 0 {
+                    // The next turn begins without an event of its own, so the session is not idle.
+                    beat.queued_prompts = was.queued_prompts.saturating_sub(1);
+                    "busy".clone_into(&mut beat.state);
+                } else {
+                    "idle_prompt".clone_into(&mut beat.state);
+                    beat.last_turn_end = Some(self.now.at.secs());
+                }
+            }
+            Event::StopFailure => {
+                beat = closed(beat);
+                beat.queued_prompts = 0;
+                "stop_failure".clone_into(&mut beat.state);
+            }
+        }
+        Some(self.stamped(beat))
+    }
+
+    /// After a tool has run: its prompt, if it had one, was answered.
+    fn after_tool(&mut self, was: &Heartbeat, mut beat: Heartbeat) -> Option<Heartbeat> {
+        let id = &self.payload.tool_use_id;
+        if !id.is_empty() {
+            let fingerprint = decision::of_tool_call(self.window, id);
+            self.effects.push(Effect::Close { window: self.window.clone(), fingerprint });
+        }
+        let is_open = was.state == "permission_prompt" && !was.open_tool.is_empty() && was.open_tool != *id;
+        if is_open {
+            // Another tool of the same batch ended; the dialog is still there.
+            return Some(self.stamped(beat));
+        }
+        if self.payload.is_of_subagent() && !was.is_working() && was.state != "permission_prompt" {
+            return None;
+        }
+        "busy".clone_into(&mut beat.state);
+        beat = closed(beat);
+        Some(self.stamped(beat))
+    }
+
+    /// A permission dialog or a question opens.
+    fn request(&mut self, mut beat: Heartbeat) -> Heartbeat {
+        let payload = self.payload;
+        let id = self.pending_id();
+        let fingerprint = match &id {
+            Some(id) => decision::of_tool_call(self.window, id),
+            None => decision::of_prompt(self.window, payload, self.now.at.millis()),
+        };
+        let id = id.unwrap_or_default();
+        let context = decision::tool_context(payload, &id, self.now.at.secs());
+        let excerpt = decision::excerpt_of_tool(&payload.tool_name, &payload.tool_input);
+        self.decide(decision::kind_of_request(&payload.tool_name), &fingerprint, excerpt, context);
+        "permission_prompt".clone_into(&mut beat.state);
+        fingerprint.as_str().clone_into(&mut beat.open_decision);
+        beat.open_tool = id;
+        beat
+    }
+
+    /// The program wants attention.
+    fn notification(&mut self, was: &Heartbeat, mut beat: Heartbeat) -> Heartbeat {
+        let payload = self.payload;
+        let kind = clean(payload.notification_kind(), 40);
+        let line = json!({
+            "event": "Notification",
+            "notification_type": kind,
+            "message": clean(&payload.message, 500),
+            "window": self.window,
+            "ts": self.now.at.secs(),
+        });
+        self.effects.push(Effect::Append { path: "worker-notifications.jsonl", line: line.to_string() });
+        match kind.as_str() {
+            "permission_prompt" | "idle_prompt" => beat.state.clone_from(&kind),
+            _ => {}
+        }
+        // An idle orchestrator is where signals go, not a signal.
+        let is_own_idleness = kind == "idle_prompt" && self.context.is_target;
+        if is_own_idleness || INFORMATIONAL.contains(&kind.as_str()) {
+            return beat;
+        }
+        let pending_id = self.pending_field("tool_use_id");
+        let excerpt = decision::excerpt_of_message(&payload.message);
+        let context = self.pending.clone().unwrap_or(Value::Null);
+        if kind == "permission_prompt" {
+            let fingerprint = Fingerprint::parse(&was.open_decision).unwrap_or_else(|| match pending_id.as_deref() {
+                Some(id) => decision::of_tool_call(self.window, id),
+                None => decision::of_notification(self.window, &kind, payload),
+            });
+            let tool = self.pending_field("tool_name").unwrap_or_default();
+            let shown = match context.get("tool_input") {
+                Some(input) => decision::excerpt_of_tool(&tool, input),
+                None => excerpt,
+            };
+            self.decide(decision::kind_of_request(&tool), &fingerprint, shown, context);
+            fingerprint.as_str().clone_into(&mut beat.open_decision);
+            beat.open_tool = pending_id.unwrap_or_default();
+        } else {
+            let fingerprint = decision::of_notification(self.window, &kind, payload);
+            let context = if kind == "idle_prompt" { Value::Null } else { context };
+            self.decide(&kind, &fingerprint, excerpt, context);
+        }
+        beat
+    }
+
+    /// Adds a decision record.
+    fn decide(&mut self, kind: &str, fingerprint: &Fingerprint, prompt_excerpt: String, tool_context: Value) {
+        self.effects.push(Effect::Decide(Box::new(DecisionRecord {
+            ts: self.now.iso(),
+            window: self.window.to_string(),
+            session_id: clean(&self.payload.session_id, MAX_ID_CHARS),
+            kind: kind.to_owned(),
+            prompt_excerpt,
+            tool_context,
+            fingerprint: fingerprint.to_string(),
+            unresolved: None,
+            other: BTreeMap::new(),
+        })));
+    }
+
+    /// The files beside the heartbeat and the decisions.
+    fn side_files(&mut self) {
+        let stem = self.window.file_stem();
+        let pending_path = format!("pending-tool/{stem}.json");
+        if self.event == Event::UserPromptSubmit && !self.is_queued {
+            // A declined tool call ends without an event; a new turn shows that nothing is pending.
+            self.effects.push(Effect::Remove { path: pending_path.clone() });
+        }
+        match self.event {
+            Event::UserPromptSubmit if !self.payload.is_task_notification() => {
+                let session: String = self.payload.session_id.chars().filter(|c| !c.is_control()).collect();
+                let session = clean(&session, MAX_ID_CHARS);
+                let text = format!("{}\t{session}\n", self.now.at.secs());
+                self.effects.push(Effect::Write { path: format!("user-prompt/{stem}"), text });
+                if self.context.is_target {
+                    self.effects.push(Effect::Touch { path: "orchestrator-paste-received" });
+                    if is_session_id(&session) {
+                        let path = "orchestrator-session-id".to_owned();
+                        self.effects.push(Effect::Write { path, text: format!("{session}\n") });
+                    }
+                }
+            }
+            Event::PreToolUse => {
+                let context = decision::tool_context(self.payload, &self.payload.tool_use_id, self.now.at.secs());
+                self.write(pending_path, &context);
+            }
+            Event::PostToolUse => {
+                let pending = self.pending_field("tool_use_id");
+                let id = &self.payload.tool_use_id;
+                if id.is_empty() || pending.is_none_or(|pending| pending == *id) {
+                    self.effects.push(Effect::Remove { path: pending_path });
+                }
+                self.target_lives();
+            }
+            Event::Stop => {
+                self.effects.push(Effect::Remove { path: pending_path });
+                self.effects.push(Effect::Remove { path: format!("turn-failure/{stem}.json") });
+                self.effects.push(Effect::Remove { path: format!("over-limit/{stem}.json") });
+                self.target_lives();
+            }
+            Event::StopFailure => self.failure(&stem),
+            Event::SessionStart | Event::SessionEnd => {
+                if self.payload.source != "compact" {
+                    self.effects.push(Effect::Remove { path: pending_path });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The orchestrator shows life.
+    fn target_lives(&mut self) {
+        if self.context.is_target {
+            self.effects.push(Effect::Touch { path: "orchestrator-heartbeat" });
+        }
+    }
+
+    /// The marker of a failed turn, or the stamp of a limit.
+    fn failure(&mut self, stem: &str) {
+        let payload = self.payload;
+        let message = &payload.last_assistant_message;
+        let failure = classify(&payload.error, message);
+        let session_id = clean(&payload.session_id, MAX_ID_CHARS);
+        let ts = self.now.at.secs();
+        if failure.category == "rate_limit" {
+            let stamp = json!({
+                "ts": ts,
+                "session_id": session_id,
+                "error_type": "rate_limit",
+                "error_message": clean(message, 500),
+                "reset_at": reset_token(message),
+                "window": self.window,
+                "hook_event_name": "StopFailure",
+            });
+            self.write(format!("over-limit/{stem}.json"), &stamp);
+        } else {
+            let marker = json!({
+                "ts": ts,
+                "error": clean(&payload.error, MAX_ID_CHARS),
+                "category": failure.category,
+                "recovery": failure.recovery,
+                "last_msg": clean(message, 200),
+                "session_id": session_id,
+                "window": self.window,
+                "hook_event_name": "StopFailure",
+            });
+            self.write(format!("turn-failure/{stem}.json"), &marker);
+        }
+    }
+
+    /// A text field of the pending tool, unless it is empty.
+    fn pending_field(&self, key: &str) -> Option<String> {
+        let text = self.pending.as_ref()?.get(key)?.as_str()?;
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// The id of the tool call that a permission request is about: the payload's, else the pending tool's if it is the
+    /// same call (requests carry no id on any version seen).
+    fn pending_id(&self) -> Option<String> {
+        if !self.payload.tool_use_id.is_empty() {
+            return Some(clean(&self.payload.tool_use_id, MAX_ID_CHARS));
+        }
+        let same_tool = self.pending_field("tool_name")? == self.payload.tool_name;
+        let (input, _) = super::payload::bounded(&self.payload.tool_input);
+        let same_input = self.pending.as_ref()?.get("tool_input")? == &input;
+        if same_tool && same_input { self.pending_field("tool_use_id") } else { None }
+    }
+
+    /// Fills in what every event tells.
+    fn stamped(&self, mut beat: Heartbeat) -> Heartbeat {
+        let payload = self.payload;
+        if !payload.session_id.is_empty() {
+            let session = clean(&payload.session_id, MAX_ID_CHARS);
+            if session != beat.session_id {
+                beat.last_tool.clear();
+                beat.permission_mode.clear();
+                beat.transcript_path.clear();
+                beat.session_id = session;
+            }
+        }
+        let keep = |field: &mut String, text: &str, max_chars: usize| {
+            if !text.is_empty() {
+                *field = clean(text, max_chars);
+            }
+        };
+        keep(&mut beat.transcript_path, &payload.transcript_path, 4096);
+        keep(&mut beat.last_tool, &payload.tool_name, MAX_ID_CHARS);
+        if !payload.is_of_subagent() {
+            keep(&mut beat.permission_mode, &payload.permission_mode, 40);
+            keep(&mut beat.prompt_id, &payload.prompt_id, MAX_ID_CHARS);
+        }
+        if let Some(pane) = self.context.pane {
+            beat.pane = pane.to_string();
+        }
+        beat.window = self.window.to_string();
+        payload.hook_event_name.clone_into(&mut beat.event);
+        beat.last_activity = self.now.at.secs();
+        beat
+    }
+
+    /// Adds a JSON file.
+    fn write<T: serde::Serialize>(&mut self, path: String, value: &T) {
+        if let Ok(mut text) = serde_json::to_string(value) {
+            text.push('\n');
+            self.effects.push(Effect::Write { path, text });
+        }
+    }
+}
+
+/// No prompt is open any more.
+fn closed(mut beat: Heartbeat) -> Heartbeat {
+    beat.open_decision.clear();
+    beat.open_tool.clear();
+    beat
+}
+
+/// Whether a text can be a session id: it is handed to a command line when the session is resumed.
+fn is_session_id(text: &str) -> bool {
+    (8..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+/// One receipt for each signature in the prompt, which a long paste carries inside `<pasted_content …>`.
+fn receipts(payload: &Payload, context: &HookContext, now: &Now, effects: &mut Vec<Effect>) {
+    if payload.is_task_notification() {
+        // A background task's output may quote an emit; nobody sent it.
+        return;
+    }
+    let mut found: Vec<Signature> = signatures(&payload.prompt).collect();
+    let older = found.len().saturating_sub(MAX_RECEIPTS);
+    for signature in found.drain(older..) {
+        let Some(path) = receipt_path(&signature.nonce) else { continue };
+        let receipt = json!({
+            "ts": now.iso(),
+            "epoch_ms": now.at.millis(),
+            "session_id": clean(&payload.session_id, MAX_ID_CHARS),
+            "window": context.window.as_ref().map_or("", WindowName::as_str),
+            "pane": context.pane.map(|pane| pane.to_string()).unwrap_or_default(),
+            "iso": signature.iso,
+        });
+        effects.push(Effect::Receipt { path, text: format!("{receipt}\n"), from_target: context.is_target });
+    }
+}
+
+/// The signatures in a text, in order.
+fn signatures(text: &str) -> impl Iterator<Item = Signature> + '_ {
+    text.match_indices("nexus-emit-sig ").filter_map(|(at, word)| {
+        let mut words = text.get(at + word.len()..)?.split(' ');
+        let iso = words.next()?;
+        let rest = words.next()?;
+        let nonce = rest.get(..6)?;
+        let ends = rest.get(6..)?.chars().next().is_none_or(|c| !c.is_alphanumeric());
+        let is_iso = iso.len() <= 35 && Timestamp::parse_iso(iso).is_some();
+        (is_iso && ends && receipt_path(nonce).is_some()).then(|| Signature { iso: iso.into(), nonce: nonce.into() })
+    })
+}
+
+#[cfg(test)]
+#[path = "effects_tests.rs"]
+mod tests;

@@ -1,0 +1,24 @@
+//! What an event of an agent's hook means: from its payload to the files that change.
+//!
+//! Pure: `cli::hook` reads the payload and the few files that [`Prior`] names, and carries the [`Effect`]s out. Every
+//! text of a payload is data from an agent; none of it becomes a path.
+//!
+//! One record a prompt. A permission prompt is announced twice: by `PermissionRequest` at once and by a
+//! `Notification` about six seconds later. The record is written at the first of the two. Its fingerprint is made from
+//! the tool call's own id, since a fingerprint made from the message alone is the same for every prompt of a window, so
+//! that acking one would silence all later ones. The heartbeat remembers the open record (`open_decision`), by which
+//! the later notification knows that it has been told. When that tool call ends, the prompt was answered in the pane,
+//! and its record is closed. `idle_prompt` keeps the protocol's fingerprint (window, kind, message).
+
+mod decision;
+mod effects;
+mod failure;
+mod heartbeat;
+mod payload;
+mod settings;
+
+pub use decision::{decision_path, receipt_path, tombstone_path};
+pub use effects::{Effect, HookContext, Prior, effects_of};
+pub use heartbeat::Heartbeat;
+pub use payload::{Event, Payload};
+pub use settings::{HookCommand, claude_settings, quote};
