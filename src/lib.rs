@@ -8,6 +8,7 @@
 //! - [`tasks`] is the table of everything the watcher does on a schedule.
 //! - [`config`] is the one key table, and how a file becomes checked settings.
 //! - [`daemon`] runs the loop: gather, observe, decide, act, deliver, commit.
+//! - [`service`] is the `nexus-watcher` program: arguments, lock, log, heartbeat, exit code.
 //! - [`cli`] is `ng`, the command of the orchestrator and of people.
 //! - [`demo`] is a small program that behaves like an agent, for trials without an account.
 //!
@@ -20,5 +21,6 @@ pub mod config;
 pub mod daemon;
 pub mod demo;
 pub mod logic;
+pub mod service;
 pub mod sys;
 pub mod tasks;

@@ -1,4 +1,4 @@
-//! The service: arguments, lock, logging guard, exit code; everything else is [`nexus_watcher::daemon`].
+//! The service: see [`nexus_watcher::service`].
 
 use std::process::ExitCode;
 

@@ -16,7 +16,8 @@ use crate::logic::signal::StagedSignal;
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
-use crate::sys::liveness::{self, CycleClock};
+use crate::logic::instance::records::Cycle;
+use crate::sys::liveness;
 use crate::sys::tmux::Tmux;
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec};
 
@@ -69,7 +70,7 @@ struct Daemon<T> {
     staged: BTreeMap<&'static str, StagedSignal>,
     courier: Courier,
     gatherer: Gatherer,
-    cycle: CycleClock,
+    cycle: Option<Cycle>,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
@@ -94,7 +95,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         Ok(Self {
             courier: Courier::new(),
             gatherer: Gatherer::new(&outside.state),
-            cycle: CycleClock::default(),
+            cycle: None,
             out: Rc::new(outside),
             schedule,
             tasks,
@@ -292,13 +293,18 @@ impl<T: Tmux + 'static> Daemon<T> {
     }
 
     fn progress(&mut self, stage: &str) {
-        if let Err(error) = liveness::write_progress(&self.out.state, &self.out.clock.now(), stage) {
+        if let Err(error) = liveness::bump_progress(&self.out.state, &self.out.clock.now(), stage) {
             self.say("progress", &format!("watcher-progress can't be written: {error}"));
         }
     }
 
     fn end_cycle(&mut self, now: &Now) {
-        if let Err(error) = liveness::write_cycle(&self.out.state, now, &mut self.cycle) {
+        let written = match &mut self.cycle {
+            Some(cycle) => liveness::bump_cycle(&self.out.state, cycle, now),
+            // The period is measured from the first compose on.
+            None => liveness::reset_cycle(&self.out.state, now).map(|cycle| self.cycle = Some(cycle)),
+        };
+        if let Err(error) = written {
             self.say("cycle", &format!("watcher-cycle can't be written: {error}"));
         }
     }

@@ -71,7 +71,7 @@ impl Fleet {
     pub fn agent(&self, name: &str, switches: &str) {
         let root = self.root();
         let line = format!(
-            "exec {} --root {} demo agent --log {} --control {} {switches}",
+            "exec {} demo agent --root {} --log {} --control {} {switches}",
             env!("CARGO_BIN_EXE_ng"),
             root.display(),
             root.join(format!("{name}.log")).display(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::gate::{Gate, Hold, Seen, Target, judge};
 use super::proof::{OwnText, by_screen, locate};
-use super::{Outcome, Proof};
+use super::{Outcome, Proof, ProofBy};
 use crate::logic::ids::{PaneKey, Signature};
 
 /// How long things may take.
@@ -116,6 +116,8 @@ pub struct Delivery {
     /// When the present phase began.
     since: Duration,
     queued_before: bool,
+    /// A turn was running at the paste, so the agent will queue the text.
+    busy: bool,
     /// Only an Enter on a visible nonce is allowed (a delivery from before a restart).
     only_certain: bool,
     /// Our text was last seen in the box, unsent.
@@ -139,6 +141,7 @@ impl Delivery {
             last_enter: Duration::ZERO,
             since: Duration::ZERO,
             queued_before: false,
+            busy: false,
             only_certain: false,
             stuck: false,
             blind: false,
@@ -209,7 +212,11 @@ impl Delivery {
                 self.note = Some(why);
                 self.confirm(now)
             }
-            (Phase::Confirming, Happened::Proofs(Some(proof))) => self.over(Outcome::Received(proof)),
+            (Phase::Confirming, Happened::Proofs(Some(proof))) => {
+                // The hook does not say whether the text was taken or queued; what was seen before the paste does.
+                let queued = proof.queued || (proof.by == ProofBy::Hook && self.busy);
+                self.over(Outcome::Received(Proof { queued, ..proof }))
+            }
             (Phase::Confirming, Happened::Proofs(None)) => Step::Look,
             (Phase::Confirming, Happened::Seen(target)) => self.confirming(now, &target),
             (Phase::Confirming, Happened::Slept) => Step::Prove,
@@ -235,7 +242,8 @@ impl Delivery {
         };
         match judge(&seen) {
             Gate::Held(hold) => self.over(Outcome::Held(hold)),
-            Gate::Open { .. } => {
+            Gate::Open { queue } => {
+                self.busy = queue;
                 self.queued_before = seen.verdict.queued;
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;

@@ -1,6 +1,5 @@
 //! The machine against a scripted pane.
 
-use super::super::ProofBy;
 use super::super::gate::tests::seen;
 use super::super::gate::{Chip, Composer};
 use super::*;

@@ -1,0 +1,107 @@
+//! A fresh look at the target window: which pane it is, what it is doing, what stands in its input box.
+
+use super::observe;
+use super::outside::Outside;
+use crate::logic::delivery::gate::{BusyPolicy, Chip, Composer, Seen, Target};
+use crate::logic::ids::PaneKey;
+use crate::logic::pane::{self, BusyPaste, ProcessFacts, State};
+use crate::logic::snapshot::{PaneFacts, TmuxView};
+use crate::logic::time::Now;
+use crate::sys::tmux::{Tmux, TmuxError};
+
+/// Looks at the target window.
+pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
+    let view = match out.tmux.view().await {
+        Ok(view) => view,
+        Err(error @ (TmuxError::NotInstalled | TmuxError::NoServer { .. } | TmuxError::TooOld { .. })) => {
+            return Target::NoTmux(error.to_string());
+        }
+        Err(error) => return Target::CannotTell(error.to_string()),
+    };
+    let now = out.clock.now();
+    let (facts, process) = match choose(out, &view, &now) {
+        Ok(chosen) => chosen,
+        Err(target) => return target,
+    };
+    let Some(pid) = facts.pid else {
+        return Target::CannotTell(format!("tmux does not say which process runs in {}", facts.pane));
+    };
+    let Some(profile) = out.observer.profile(&process) else {
+        return Target::Absent(format!("no agent runs in the window {}", out.settings.target_window));
+    };
+    let rows = match observe::read(out, &[(facts, profile)]).await {
+        Ok(rows) => rows.into_iter().next().flatten(),
+        Err(error) => return Target::CannotTell(error.to_string()),
+    };
+    let Some(rows) = rows else { return Target::Absent(format!("the pane {} is gone", facts.pane)) };
+    let screen = observe::judge(profile, facts, &process, &rows);
+    let verdict = observe::fuse(out, facts, &process, screen, &now);
+    if verdict.state == State::Absent {
+        return Target::Absent(format!("no agent runs in the window {}", out.settings.target_window));
+    }
+    let styled = rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+    let found = pane::composer(profile, &rows.plain, styled);
+    let boxed = found.as_ref().map(|found| usize::from(found.first_row)..=usize::from(found.last_row));
+    let composer = found.map(|found| {
+        let drawn = rows.plain.get(usize::from(found.first_row)..=usize::from(found.last_row)).unwrap_or_default();
+        Composer {
+            text: found.text.replace('\n', ""),
+            rows: drawn.iter().map(|row| row.trim_end().to_owned()).collect(),
+            chip: found.chip.map(|chip| Chip { text: chip.text, lines: chip.lines }),
+        }
+    });
+    let outside = rows
+        .plain
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| boxed.as_ref().is_none_or(|boxed| !boxed.contains(at)))
+        .map(|(_, row)| row.clone())
+        .collect();
+    // One mark can be required as it is; of several, only one need be there, so none is.
+    let composer_mark = match profile.paste.live_marks.as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    Target::Present(Box::new(Seen {
+        key: PaneKey { server: view.server.clone(), pane: facts.pane },
+        pid,
+        synchronized: facts.synchronized,
+        in_mode: facts.in_mode,
+        verdict,
+        composer,
+        outside,
+        busy: match profile.paste.busy {
+            BusyPaste::Queue => BusyPolicy::Queue,
+            BusyPaste::Hold => BusyPolicy::Hold,
+        },
+        composer_mark,
+    }))
+}
+
+/// Chooses the target's pane: in the one window of that name, the one live pane, or the one that runs an agent.
+fn choose<'a, T>(out: &Outside<T>, view: &'a TmuxView, now: &Now) -> Result<(&'a PaneFacts, ProcessFacts), Target> {
+    let name = &out.settings.target_window;
+    let panes: Vec<&PaneFacts> = view.panes.iter().filter(|pane| pane.window_name.as_str() == name).collect();
+    let Some(first) = panes.first() else {
+        return Err(Target::Absent(format!("no window is named {name}")));
+    };
+    if panes.iter().any(|pane| pane.window != first.window) {
+        return Err(Target::CannotTell(format!("several windows are named {name}; rename all but one")));
+    }
+    let live: Vec<&PaneFacts> = panes.into_iter().filter(|pane| pane.dead.is_none()).collect();
+    match live.as_slice() {
+        [] => Err(Target::Absent(format!("the pane of the window {name} is dead"))),
+        [only] => Ok((*only, out.observer.processes(only, now).0)),
+        several => {
+            let mut agents = several
+                .iter()
+                .map(|pane| (*pane, out.observer.processes(pane, now).0))
+                .filter(|(_, process)| process.agent.is_some());
+            match (agents.next(), agents.next()) {
+                (Some(only), None) => Ok(only),
+                (None, _) => Err(Target::CannotTell(format!("none of the panes of {name} is known to run an agent"))),
+                (Some(_), Some(_)) => Err(Target::CannotTell(format!("several panes of {name} run an agent"))),
+            }
+        }
+    }
+}

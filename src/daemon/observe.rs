@@ -1,0 +1,291 @@
+//! From captures to verdicts: reads what changed, in two stages, and fuses screen, hooks and processes.
+//!
+//! A pane is read again when anything in its `list-panes` row changed, or when its activity stamp was less than a second
+//! old at the last read: tmux counts activity in whole seconds, so two changes within one look like none.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::outside::Outside;
+use crate::agents::Profiles;
+use crate::logic::hook::Heartbeat;
+use crate::logic::ids::PaneKey;
+use crate::logic::pane::{self, Evidence, HookFacts, Liveness, PaneVerdict, ProcessFacts, Profile, ScreenFacts, State, Witness};
+use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
+use crate::logic::time::{Now, Timestamp};
+use crate::sys::files::{self, MAX_STATE_BYTES};
+use crate::sys::procfs::{Process, ProcessTable};
+use crate::sys::tmux::{Capture, CaptureRequest, Tmux, TmuxError};
+
+/// A stamp younger than this at the read may hide a later change.
+const STAMP_SETTLES: Duration = Duration::from_secs(1);
+
+/// How long one reading of the process table serves.
+const TABLE_FRESH: Duration = Duration::from_secs(2);
+
+/// A pane younger than this may be one whose agent has not started yet (`NEXUS_PANE_BOOT_GRACE_SECONDS`).
+const BOOT_GRACE: Duration = Duration::from_secs(90);
+
+/// What was seen at the last look.
+#[derive(Debug)]
+pub struct Observer {
+    profiles: Profiles,
+    screens: RefCell<HashMap<PaneKey, Screen>>,
+    table: RefCell<Option<(Duration, Rc<ProcessTable>)>>,
+}
+
+impl Observer {
+    /// An observer that has seen nothing, with the built-in profiles.
+    ///
+    /// Errors: a built-in profile does not load; a build like that fails its tests.
+    pub fn new() -> anyhow::Result<Self> {
+        Ok(Self { profiles: Profiles::builtin()?, screens: RefCell::default(), table: RefCell::default() })
+    }
+
+    /// The processes of this machine, read at most every two seconds.
+    fn table(&self, now: &Now) -> Option<Rc<ProcessTable>> {
+        if let Some((at, table)) = &*self.table.borrow()
+            && now.uptime.saturating_sub(*at) < TABLE_FRESH
+        {
+            return Some(Rc::clone(table));
+        }
+        let table = Rc::new(ProcessTable::read().ok()?);
+        *self.table.borrow_mut() = Some((now.uptime, Rc::clone(&table)));
+        Some(table)
+    }
+
+    /// What the process tree of a pane says, and the profile of the agent in it.
+    pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> (ProcessFacts, Option<Rc<Process>>) {
+        let unknown = (ProcessFacts::default(), None);
+        let (Some(pid), Some(table)) = (facts.pid, self.table(now)) else { return unknown };
+        let tree = table.below(pid);
+        let Some(root) = tree.first() else { return unknown };
+        let live = || tree.iter().filter(|process| process.is_live());
+        let found = live().find_map(|process| {
+            let exe = process.exe.as_deref().unwrap_or_default();
+            let profile = self.profiles.of_process(exe, &process.argv)?;
+            Some((process, profile))
+        });
+        if let Some((process, profile)) = found {
+            let exe = process.exe.as_deref().unwrap_or_default();
+            let facts = ProcessFacts {
+                agent: Some(profile.name.clone()),
+                agent_pid: Some(process.pid),
+                version: profile.process.version(exe, &process.argv),
+                liveness: Liveness::Alive,
+                shell: false,
+                other: None,
+                background_shells: None,
+            };
+            return (facts, Some(Rc::new((*process).clone())));
+        }
+        let other = live().find(|process| !process.is_shell()).map(|process| process.comm.clone());
+        let young = table.age(root, now.uptime).is_none_or(|age| age < BOOT_GRACE);
+        let unreadable = live().any(|process| process.exe.is_none());
+        let liveness = if young || unreadable { Liveness::Unknown } else { Liveness::Gone };
+        (ProcessFacts { liveness, shell: other.is_none(), other, ..ProcessFacts::default() }, None)
+    }
+
+    /// The profile to judge a pane's screen by.
+    pub(super) fn profile(&self, process: &ProcessFacts) -> Option<&Profile> {
+        match (&process.agent, process.liveness) {
+            (Some(name), _) => self.profiles.get(name).map(AsRef::as_ref),
+            // Who draws it is not known: the commonest agent's rules may still recognise it.
+            (None, Liveness::Unknown) => self.profiles.iter().next().map(AsRef::as_ref),
+            (None, _) => None,
+        }
+    }
+
+    /// Forgets panes that are no longer listed.
+    fn forget_others(&self, view: &TmuxView) {
+        let mut screens = self.screens.borrow_mut();
+        if screens.len() > view.panes.len() {
+            screens.retain(|key, _| key.server == view.server && view.panes.iter().any(|pane| pane.pane == key.pane));
+        }
+    }
+}
+
+/// What a `list-panes` row says about whether the screen changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChangeKey {
+    activity: Timestamp,
+    cursor: (u16, u16),
+    size: (u16, u16),
+    history: u64,
+    alternate: bool,
+    in_mode: bool,
+    pid: Option<u32>,
+    agent: Option<String>,
+    title: String,
+}
+
+impl ChangeKey {
+    fn of(facts: &PaneFacts, process: &ProcessFacts) -> Self {
+        Self {
+            activity: facts.activity,
+            cursor: facts.cursor,
+            size: facts.size,
+            history: facts.history,
+            alternate: facts.alternate_on,
+            in_mode: facts.in_mode,
+            pid: facts.pid,
+            agent: process.agent.clone(),
+            title: facts.title.clone(),
+        }
+    }
+}
+
+/// A screen as it was last read.
+#[derive(Clone, Debug)]
+struct Screen {
+    key: ChangeKey,
+    read_at: Timestamp,
+    verdict: PaneVerdict,
+}
+
+impl Screen {
+    /// Whether it still stands for what the row says.
+    fn is_current(&self, key: &ChangeKey) -> bool {
+        self.key == *key && self.read_at.since(key.activity) >= STAMP_SETTLES
+    }
+}
+
+/// One pane's rows as read, in two stages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    /// The visible screen, plain.
+    pub(super) plain: Vec<String>,
+    /// Rows with escape sequences, from the given row on.
+    pub(super) styled: Option<(u16, Vec<String>)>,
+}
+
+/// Verdicts on every pane of a view.
+pub(super) async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Result<Vec<ObservedPane>, TmuxError> {
+    let observer = &out.observer;
+    observer.forget_others(view);
+    let processes: Vec<ProcessFacts> =
+        view.panes.iter().map(|facts| observer.processes(facts, now).0).collect();
+    let key_of = |facts: &PaneFacts| PaneKey { server: view.server.clone(), pane: facts.pane };
+    let mut wanted: Vec<(&PaneFacts, &ProcessFacts, &Profile)> = Vec::new();
+    for (facts, process) in view.panes.iter().zip(&processes) {
+        let change = ChangeKey::of(facts, process);
+        let current = observer.screens.borrow().get(&key_of(facts)).is_some_and(|screen| screen.is_current(&change));
+        if facts.dead.is_none()
+            && !current
+            && let Some(profile) = observer.profile(process)
+        {
+            wanted.push((facts, process, profile));
+        }
+    }
+    let rows = read(out, &wanted.iter().map(|(facts, _, profile)| (*facts, *profile)).collect::<Vec<_>>()).await?;
+    for ((facts, process, profile), rows) in wanted.into_iter().zip(rows) {
+        let verdict = rows.map_or_else(gone, |rows| judge(profile, facts, process, &rows));
+        let screen = Screen { key: ChangeKey::of(facts, process), read_at: now.at, verdict };
+        observer.screens.borrow_mut().insert(key_of(facts), screen);
+    }
+    let mut observed = Vec::with_capacity(view.panes.len());
+    for (facts, process) in view.panes.iter().zip(&processes) {
+        let screen = observer.screens.borrow().get(&key_of(facts)).map(|screen| screen.verdict.clone());
+        let screen = match (screen, observer.profile(process)) {
+            (Some(screen), Some(_)) => screen,
+            _ => nothing_to_judge(),
+        };
+        let verdict = fuse(out, facts, process, screen, now);
+        observed.push(ObservedPane { facts: facts.clone(), verdict });
+    }
+    Ok(observed)
+}
+
+/// The verdict from all witnesses.
+pub(super) fn fuse<T>(
+    out: &Outside<T>,
+    facts: &PaneFacts,
+    process: &ProcessFacts,
+    screen: PaneVerdict,
+    now: &Now,
+) -> PaneVerdict {
+    let hook = hook_facts(out, facts);
+    pane::fuse(facts, process, hook.as_ref(), screen, now.at, out.settings.hook_fresh)
+}
+
+/// Judges one screen.
+pub(super) fn judge(profile: &Profile, facts: &PaneFacts, process: &ProcessFacts, rows: &Rows) -> PaneVerdict {
+    let screen = ScreenFacts { version: process.version.clone(), ..ScreenFacts::from(facts) };
+    pane::judge_screen(profile, &screen, &rows.plain, rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice())))
+}
+
+/// Reads screens in two exchanges: all of them plain, then the rows of which the colour matters. `None` is a pane that
+/// has gone in the meantime.
+pub(super) async fn read<T: Tmux>(
+    out: &Outside<T>,
+    panes: &[(&PaneFacts, &Profile)],
+) -> Result<Vec<Option<Rows>>, TmuxError> {
+    if panes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let whole: Vec<CaptureRequest> =
+        panes.iter().map(|(facts, _)| CaptureRequest { pane: facts.pane, rows: None, styled: false }).collect();
+    let plain = out.tmux.capture(&whole).await?;
+    let mut rows: Vec<Option<Rows>> = Vec::with_capacity(panes.len());
+    let mut colours = Vec::new();
+    for (at, ((facts, profile), capture)) in panes.iter().zip(plain).enumerate() {
+        rows.push(match capture {
+            Capture::Gone => None,
+            Capture::Rows(plain) => {
+                if let Some(range) = pane::wanted_style(profile, &plain) {
+                    colours.push((at, range.0, CaptureRequest { pane: facts.pane, rows: Some(range), styled: true }));
+                }
+                Some(Rows { plain, styled: None })
+            }
+        });
+    }
+    if colours.is_empty() {
+        return Ok(rows);
+    }
+    let requests: Vec<CaptureRequest> = colours.iter().map(|(_, _, request)| *request).collect();
+    let styled = out.tmux.capture(&requests).await?;
+    for ((at, first, _), capture) in colours.into_iter().zip(styled) {
+        let slot = rows.get_mut(at).expect("the index comes from this list");
+        match (capture, slot.as_mut()) {
+            (Capture::Rows(styled), Some(rows)) => rows.styled = Some((first, styled)),
+            _ => *slot = None,
+        }
+    }
+    Ok(rows)
+}
+
+/// A pane that went away between the list and the capture.
+fn gone() -> PaneVerdict {
+    PaneVerdict::of(State::Unknown, Evidence::new(Witness::Tmux, "pane-gone-during-read"))
+}
+
+/// A pane whose screen belongs to no known agent.
+fn nothing_to_judge() -> PaneVerdict {
+    PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-agent-to-judge-by"))
+}
+
+/// The heartbeat that the window's hooks wrote, if it is about this pane.
+pub(super) fn heartbeat<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<Heartbeat> {
+    let path = out.state.at(Heartbeat::path(&facts.window_name));
+    let text = files::read_text(&path, MAX_STATE_BYTES).ok()??;
+    let heartbeat = Heartbeat::parse(&text)?;
+    (heartbeat.pane.is_empty() || heartbeat.pane == facts.pane.to_string()).then_some(heartbeat)
+}
+
+/// The same as facts for the fusion.
+fn hook_facts<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<HookFacts> {
+    let heartbeat = heartbeat(out, facts)?;
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Some(HookFacts {
+        state: heartbeat.state.clone(),
+        event: some(&heartbeat.event),
+        last_activity: Some(Timestamp::from_secs(heartbeat.last_activity)),
+        last_turn_end: heartbeat.last_turn_end.map(Timestamp::from_secs),
+        session_id: some(&heartbeat.session_id),
+        scheduled_wakeup_at: heartbeat.scheduled_wakeup_at().map(Timestamp::from_secs),
+        external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
+        source: Some(Heartbeat::path(&facts.window_name)),
+    })
+}
