@@ -1,15 +1,173 @@
-//! `ng pane-state`.
+//! `ng pane-state`: what a pane is doing, and why. A saved screen is judged the way a live one is.
 
-use clap::{ArgMatches, Command};
+use anyhow::Context as _;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Invocation, Verb};
+use super::{Invocation, Verb, render};
+use crate::agents::Profiles;
+use crate::logic::pane::{self, Evidence, PaneVerdict, ScreenFacts, State, Witness};
+use crate::logic::screen::Capture;
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
 
 fn command() -> Command {
     Command::new("pane-state")
+        .about("Say what a pane is doing, and why")
+        .arg(
+            Arg::new("capture")
+                .long("capture")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(clap::value_parser!(std::path::PathBuf))
+                .help("Judge a saved screen (capture-pane -p -e) instead of a live pane"),
+        )
+        .arg(Arg::new("agent").long("agent").value_name("NAME").help("Profile to judge by; otherwise each is tried"))
+        .arg(Arg::new("explain").long("explain").action(ArgAction::SetTrue).help("Print every reason, one a line"))
 }
 
-fn run(_invocation: &Invocation, _args: &ArgMatches) -> anyhow::Result<u8> {
-    anyhow::bail!("not built yet")
+fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
+    let profiles = Profiles::builtin()?;
+    let wanted = args.get_one::<String>("agent");
+    if let Some(name) = wanted
+        && profiles.get(name).is_none()
+    {
+        let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+        render::note(&format!("ng pane-state: no agent profile {name:?}; known are: {}", known.join(", ")));
+        return Ok(64);
+    }
+    let path = args.get_one::<std::path::PathBuf>("capture").context("--capture needs a file")?;
+    let bytes = match read_capture(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            render::note(&format!("ng pane-state: {error:#}"));
+            return Ok(2);
+        }
+    };
+    let capture = Capture::from_bytes(&bytes);
+    let label =
+        Label { window: None, name: path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned), active: false };
+    let verdict = match wanted.and_then(|name| profiles.get(name)) {
+        Some(profile) => pane::judge_capture(profile, &ScreenFacts::default(), &capture),
+        None => judge_any(&profiles, &ScreenFacts::default(), &capture),
+    };
+    print(invocation.json, args.get_flag("explain"), &label, &verdict)?;
+    Ok(0)
+}
+
+/// Reads a saved screen; at most 4 MiB, more than any pane can show.
+#[expect(clippy::disallowed_methods, reason = "stands in for sys::files until the door takes plain paths")]
+fn read_capture(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("reading the saved screen {}", path.display()))
+}
+
+/// Judges a saved screen by the first profile that recognises anything on it.
+fn judge_any(profiles: &Profiles, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
+    let mut first = None;
+    for profile in profiles.iter() {
+        let verdict = pane::judge_capture(profile, facts, capture);
+        if verdict.agent.is_some() {
+            return verdict;
+        }
+        first.get_or_insert(verdict);
+    }
+    first.unwrap_or_else(|| PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-profiles")))
+}
+
+/// What the line of a verdict calls the pane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Label {
+    /// Index of the window, if it is a live one.
+    pub(crate) window: Option<u32>,
+    /// Name of the window, or of the saved screen.
+    pub(crate) name: Option<String>,
+    /// Whether it is its session's current window.
+    pub(crate) active: bool,
+}
+
+/// Prints a verdict as a line, with reasons, or as JSON.
+pub(crate) fn print(json: bool, explain: bool, label: &Label, verdict: &PaneVerdict) -> anyhow::Result<()> {
+    if json {
+        return render::json(&Document {
+            window: label.window,
+            name: label.name.as_deref(),
+            active: label.active,
+            verdict,
+        });
+    }
+    render::line(&verdict_line(label, verdict));
+    if explain {
+        for evidence in &verdict.evidence {
+            render::line(&evidence_line(evidence));
+        }
+    }
+    Ok(())
+}
+
+/// A verdict as JSON.
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    active: bool,
+    #[serde(flatten)]
+    verdict: &'a PaneVerdict,
+}
+
+/// The line of `protocol-facts` §3.2: words separated by one space, so that shell tools can split it.
+pub(crate) fn verdict_line(label: &Label, verdict: &PaneVerdict) -> String {
+    let mut words = vec![format!("state={}", verdict.state), format!("active={}", u8::from(label.active))];
+    words.push(format!("window={}", label.window.map_or_else(|| "-".to_owned(), |index| index.to_string())));
+    words.push(format!("name={}", label.name.as_deref().map_or_else(|| "-".to_owned(), word)));
+    let mut put = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.push(format!("{key}={}", word(&value)));
+        }
+    };
+    put("input", verdict.input.map(|input| input.word().to_owned()));
+    put("overlay", verdict.overlay.map(|overlay| overlay.word().to_owned()));
+    put("auth", verdict.auth.map(|auth| auth.word().to_owned()));
+    put("mode", verdict.mode.map(|mode| mode.word().to_owned()));
+    put("queued", verdict.queued.then(|| "1".to_owned()));
+    put("throttled", verdict.throttled.then(|| "1".to_owned()));
+    put("retrying", verdict.retrying.clone());
+    put("notice", verdict.notice.clone());
+    put("reset_at", verdict.reset_at.clone());
+    put("limit", verdict.limit.clone());
+    put("bg_shells", verdict.background.map(|count| count.to_string()));
+    let first = verdict.evidence.first();
+    match verdict.state {
+        State::Absent => put("evidence", first.map(|evidence| evidence.rule.clone())),
+        State::Unknown => put("reason", first.map(|evidence| evidence.rule.clone())),
+        _ => {}
+    }
+    put("agent", verdict.agent.clone());
+    put("agent_version", verdict.agent_version.clone());
+    put("content_hash", verdict.content_hash.map(|hash| hash.to_string()));
+    words.join(" ")
+}
+
+/// A value as one word of the line; names and screen text are data and may hold anything.
+fn word(value: &str) -> String {
+    value.chars().map(|ch| if ch.is_whitespace() || ch.is_control() { '_' } else { ch }).collect()
+}
+
+/// One reason, for people.
+fn evidence_line(evidence: &Evidence) -> String {
+    let mut line = format!("  {} {}", evidence.witness, evidence.rule);
+    if let Some(row) = evidence.row {
+        line.push_str(&format!(" row={row}"));
+    }
+    if let Some(age) = evidence.age_s {
+        line.push_str(&format!(" age={}", crate::logic::time::age_text(age)));
+    }
+    if let Some(source) = &evidence.source {
+        line.push_str(&format!(" file={source}"));
+    }
+    if let Some(text) = &evidence.line {
+        let shown: String = text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+        line.push_str(&format!(": {}", shown.trim()));
+    }
+    line
 }

@@ -1,0 +1,348 @@
+//! The form of a profile file, and the checks that turn it into what decisions use.
+//!
+//! The only reader of profile YAML. A space in a pattern stands for any run of blanks, so that a line which wrapped in a
+//! narrow pane still matches.
+
+use std::sync::Arc;
+
+use regex::Regex;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::logic::pane::{Auth, BusyPaste, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
+use crate::logic::screen::rule::version_numbers;
+use crate::logic::screen::{Layout, Region, Rule, ScreenRules, Template, Votes};
+
+/// A profile that can't be used.
+#[derive(Debug, Error)]
+pub enum ProfileError {
+    /// Not the form of a profile.
+    #[error("profile {profile}: {problem}; see docs/adding-an-agent.md for the form")]
+    Form {
+        /// The profile's name.
+        profile: String,
+        /// What the reader said, with line and column.
+        problem: String,
+    },
+    /// A value that can't be used.
+    #[error("profile {profile}: {key}: {problem}; correct that value in the profile's file")]
+    Value {
+        /// The profile's name.
+        profile: String,
+        /// Path of the key.
+        key: String,
+        /// What is wrong with the value.
+        problem: String,
+    },
+}
+
+/// A profile as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProfile {
+    name: String,
+    title: String,
+    process: RawProcess,
+    paste: RawPaste,
+    #[serde(default)]
+    transcript: Option<String>,
+    #[serde(default)]
+    hooks: bool,
+    screen: RawScreen,
+}
+
+/// `process:`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProcess {
+    #[serde(default)]
+    exe_contains: Vec<String>,
+    #[serde(default)]
+    exe_names: Vec<String>,
+    #[serde(default)]
+    script_contains: Vec<String>,
+    #[serde(default)]
+    args_start: Vec<String>,
+    #[serde(default)]
+    version_path: Option<String>,
+}
+
+/// `paste:`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPaste {
+    bracketed: bool,
+    busy: RawBusy,
+    live_marks: Vec<String>,
+}
+
+/// `paste.busy:`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RawBusy {
+    Queue,
+    Hold,
+}
+
+/// `screen:`, either the name of another profile or a description.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawScreen {
+    Same(String),
+    // A map is kept as it is, so that a mistake in it is reported with its own words.
+    Own(serde_yaml::Value),
+}
+
+/// `screen:` as a description.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawScreenRules {
+    prompt: char,
+    gap: char,
+    rule: char,
+    option_cursor: char,
+    tick: char,
+    child: char,
+    hint: String,
+    #[serde(default)]
+    nudges: Vec<String>,
+    #[serde(default)]
+    chips: Vec<String>,
+    #[serde(default)]
+    banner: Option<String>,
+    rules: Vec<RawRule>,
+}
+
+/// One of `screen.rules:`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    id: String,
+    region: Region,
+    #[serde(default)]
+    literal: Option<String>,
+    #[serde(default)]
+    regex: Option<String>,
+    #[serde(default)]
+    cursor: Option<bool>,
+    #[serde(default)]
+    priority: i32,
+    says: RawVotes,
+    #[serde(default)]
+    since: Option<String>,
+    #[serde(default)]
+    until: Option<String>,
+    why: String,
+}
+
+/// `says:`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawVotes {
+    state: Option<State>,
+    overlay: Option<Overlay>,
+    auth: Option<Auth>,
+    mode: Option<Mode>,
+    queued: bool,
+    throttled: bool,
+    turn_over: bool,
+    retrying: Option<String>,
+    notice: Option<String>,
+    limit: Option<String>,
+    reset_at: Option<String>,
+    background: Option<String>,
+}
+
+/// Reads a profile. `other` finds the profiles read before, whose screen this one may share.
+///
+/// Errors: names the profile and the key that is wrong.
+pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>>) -> Result<Profile, ProfileError> {
+    let form =
+        |problem: serde_yaml::Error| ProfileError::Form { profile: name.to_owned(), problem: problem.to_string() };
+    // Read twice: the untyped pass refuses a repeated key, which the typed pass would overlook inside `screen`.
+    let _no_repeats: serde_yaml::Value = serde_yaml::from_str(text).map_err(form)?;
+    let raw: RawProfile = serde_yaml::from_str(text).map_err(form)?;
+    let check = Check { profile: name };
+    if raw.name != name {
+        return Err(check.bad("name", &format!("{:?}, but the file is called {name:?}", raw.name)));
+    }
+    let screen = match raw.screen {
+        RawScreen::Same(model) => match other(&model) {
+            Some(profile) => Arc::clone(&profile.screen),
+            None => return Err(check.bad("screen", &format!("no profile {model:?} is read before this one"))),
+        },
+        RawScreen::Own(value) => Arc::new(check.screen(serde_yaml::from_value(value).map_err(form)?)?),
+    };
+    let process = ProcessRule {
+        exe_contains: raw.process.exe_contains,
+        exe_names: raw.process.exe_names,
+        script_contains: raw.process.script_contains,
+        args_start: raw.process.args_start,
+        version_path: check.optional("process.version_path", raw.process.version_path.as_deref(), &["version"])?,
+    };
+    if process.exe_contains.is_empty() && process.exe_names.is_empty() && process.script_contains.is_empty() {
+        return Err(check.bad("process", "nothing in it would recognise a process"));
+    }
+    if raw.paste.live_marks.is_empty() {
+        return Err(check.bad("paste.live_marks", "empty, so a paste could never be guarded"));
+    }
+    let paste = PasteTraits {
+        bracketed: raw.paste.bracketed,
+        busy: match raw.paste.busy {
+            RawBusy::Queue => BusyPaste::Queue,
+            RawBusy::Hold => BusyPaste::Hold,
+        },
+        live_marks: raw.paste.live_marks,
+    };
+    let (name, title) = (raw.name, raw.title);
+    Ok(Profile { name, title, process, screen, paste, transcript: raw.transcript, hooks: raw.hooks })
+}
+
+/// Checks values of one profile.
+struct Check<'a> {
+    /// The profile's name.
+    profile: &'a str,
+}
+
+impl Check<'_> {
+    /// A value that can't be used.
+    fn bad(&self, key: &str, problem: &str) -> ProfileError {
+        ProfileError::Value { profile: self.profile.to_owned(), key: key.to_owned(), problem: problem.to_owned() }
+    }
+
+    /// Compiles a pattern that must have these groups. A space matches any run of blanks.
+    fn pattern(&self, key: &str, text: &str, groups: &[&str]) -> Result<Regex, ProfileError> {
+        // `regex` prints a picture over several lines; the last one says what is wrong.
+        let said = |error: regex::Error| error.to_string().lines().last().unwrap_or("not a pattern").trim().to_owned();
+        let pattern = Regex::new(&text.replace(' ', r"\s+")).map_err(|error| self.bad(key, &said(error)))?;
+        match groups.iter().find(|group| !pattern.capture_names().flatten().any(|name| name == **group)) {
+            Some(group) => Err(self.bad(key, &format!("the pattern has no group {group:?}"))),
+            None => Ok(pattern),
+        }
+    }
+
+    /// Compiles a pattern that may be absent.
+    fn optional(&self, key: &str, text: Option<&str>, groups: &[&str]) -> Result<Option<Regex>, ProfileError> {
+        text.map(|text| self.pattern(key, text, groups)).transpose()
+    }
+
+    /// Compiles a list of patterns.
+    fn patterns(&self, key: &str, texts: &[String]) -> Result<Vec<Regex>, ProfileError> {
+        texts.iter().enumerate().map(|(i, text)| self.pattern(&format!("{key}[{i}]"), text, &[])).collect()
+    }
+
+    /// Checks `screen:`.
+    fn screen(&self, raw: RawScreenRules) -> Result<ScreenRules, ProfileError> {
+        let layout = Layout {
+            prompt: raw.prompt,
+            gap: raw.gap,
+            rule: raw.rule,
+            option_cursor: raw.option_cursor,
+            tick: raw.tick,
+            child: raw.child,
+            hint: self.pattern("screen.hint", &raw.hint, &[])?,
+            nudges: self.patterns("screen.nudges", &raw.nudges)?,
+            chips: self.patterns("screen.chips", &raw.chips)?,
+            banner: self.optional("screen.banner", raw.banner.as_deref(), &["version"])?,
+        };
+        let mut rules: Vec<Rule> = Vec::with_capacity(raw.rules.len());
+        for rule in raw.rules {
+            let rule = self.rule(rule)?;
+            if rules.iter().any(|known| known.id == rule.id) {
+                return Err(self.bad(&format!("screen.rules.{}", rule.id), "the id is used twice"));
+            }
+            rules.push(rule);
+        }
+        Ok(ScreenRules { layout, rules })
+    }
+
+    /// Checks one rule.
+    fn rule(&self, raw: RawRule) -> Result<Rule, ProfileError> {
+        let key = format!("screen.rules.{}", raw.id);
+        let votes = Votes {
+            state: raw.says.state,
+            overlay: raw.says.overlay,
+            auth: raw.says.auth,
+            mode: raw.says.mode,
+            queued: raw.says.queued,
+            throttled: raw.says.throttled,
+            turn_over: raw.says.turn_over,
+            retrying: raw.says.retrying.map(Template),
+            notice: raw.says.notice.map(Template),
+            limit: raw.says.limit.map(Template),
+            reset_at: raw.says.reset_at.map(Template),
+            background: raw.says.background.map(Template),
+        };
+        let templates = [&votes.retrying, &votes.notice, &votes.limit, &votes.reset_at, &votes.background];
+        let groups: Vec<&str> = templates.into_iter().flatten().flat_map(Template::groups).collect();
+        let text = match (&raw.literal, &raw.regex) {
+            (Some(literal), None) => regex::escape(literal),
+            (None, Some(regex)) => regex.clone(),
+            _ => return Err(self.bad(&key, "give either `literal` or `regex`")),
+        };
+        if raw.why.trim().is_empty() {
+            return Err(self.bad(&format!("{key}.why"), "empty, so nobody could judge the rule later"));
+        }
+        let version = |field: &str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => match version_numbers(text) {
+                Some(numbers) => Ok(Some(numbers)),
+                None => Err(self.bad(&format!("{key}.{field}"), &format!("{text:?} is no version"))),
+            },
+        };
+        Ok(Rule {
+            pattern: self.pattern(&key, &text, &groups)?,
+            since: version("since", &raw.since)?,
+            until: version("until", &raw.until)?,
+            id: raw.id,
+            region: raw.region,
+            cursor: raw.cursor,
+            priority: raw.priority,
+            votes,
+            why: raw.why,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = include_str!("../../config/agents/claude.yml");
+
+    fn check(change: impl Fn(&str) -> String, expected: &str) {
+        let text = change(GOOD);
+        assert_ne!(text, GOOD, "the change must change something");
+        let error = parse("claude", &text, |_| None).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn a_bad_pattern_is_an_error_that_names_profile_and_key() {
+        check(|text| text.replacen("regex: '", "regex: '(", 1), "profile claude: screen.rules.claude-");
+        check(|text| text.replacen("hint: '", "hint: '[", 1), "profile claude: screen.hint: ");
+    }
+
+    #[test]
+    fn a_key_that_nobody_knows_is_an_error() {
+        check(|text| text.replacen("\npaste:", "\npasta: 1\npaste:", 1), "unknown field `pasta`");
+        check(|text| text.replacen("  gap:", "  gab:", 1), "unknown field `gab`");
+    }
+
+    #[test]
+    fn a_profile_carries_the_name_of_its_file() {
+        check(|text| text.replacen("name: claude", "name: clause", 1), "profile claude: name: \"clause\"");
+    }
+
+    #[test]
+    fn a_template_may_only_name_groups_of_its_pattern() {
+        check(|text| text.replacen("{code}", "{cod}", 1), "the pattern has no group \"cod\"");
+    }
+
+    #[test]
+    fn a_screen_can_only_be_shared_with_a_profile_read_before() {
+        let text = "name: x\ntitle: X\nprocess: {exe_names: [x]}\npaste: {bracketed: true, busy: hold, live_marks: ['>']}\nscreen: claude\n";
+        let error = parse("x", text, |_| None).unwrap_err().to_string();
+        assert!(error.contains("screen: no profile \"claude\""), "{error}");
+    }
+}

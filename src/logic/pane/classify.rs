@@ -1,0 +1,348 @@
+//! The screen's verdict: staged, pure, the same for a live pane and for a saved capture.
+//!
+//! Owns the order in which regions are believed. It contains no agent's wording: every word and glyph is in the profile.
+
+use super::fuse::TURN_OVER;
+use super::profile::Profile;
+use super::verdict::{Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
+use crate::logic::screen::composer::{self, BoxRows, Composer, NoBox};
+use crate::logic::screen::dialog::{self, Dialog};
+use crate::logic::screen::region::{self, Region};
+use crate::logic::screen::rule::{Context, Match, version_numbers};
+use crate::logic::screen::style::Capture;
+use crate::logic::screen::tail;
+use crate::logic::snapshot::PaneFacts;
+
+/// Priority of a draft against the rules: below a live dialog, above busy marks (text must not be added to it).
+const TYPED: i32 = 70;
+/// Priority of a suggestion.
+const GHOST: i32 = 10;
+/// Most items above the box that are tried by the rules of the tail.
+const TAIL_ITEMS: usize = 12;
+/// How many of the last rows are the `bottom` region.
+const BOTTOM_ROWS: usize = 4;
+
+/// What is known of a pane besides its text. Unknown is `None`, as for a saved capture.
+#[derive(Clone, Debug, Default)]
+pub struct ScreenFacts {
+    /// Whether the pane's command has ended and the pane is kept.
+    pub dead: Option<bool>,
+    /// Whether a tmux mode covers the pane.
+    pub in_mode: Option<bool>,
+    /// The pane's title.
+    pub title: Option<String>,
+    /// The agent's version.
+    pub version: Option<String>,
+}
+
+impl From<&PaneFacts> for ScreenFacts {
+    fn from(facts: &PaneFacts) -> Self {
+        Self {
+            dead: Some(facts.dead.is_some()),
+            in_mode: Some(facts.in_mode),
+            title: Some(facts.title.clone()),
+            version: None,
+        }
+    }
+}
+
+/// Which rows are wanted with colour, first and last, once the plain rows are known; `None` if none.
+pub fn wanted_style(profile: &Profile, plain: &[String]) -> Option<(u16, u16)> {
+    let at = composer::find(&profile.screen.layout, plain).ok()?;
+    Some((u16::try_from(at.first).ok()?, u16::try_from(at.last).ok()?))
+}
+
+/// What stands in the input box; `None` if there is no live box.
+pub fn composer(profile: &Profile, plain: &[String], styled: Option<(u16, &[String])>) -> Option<Composer> {
+    let layout = &profile.screen.layout;
+    composer::find(layout, plain).ok().map(|at| composer::read(layout, plain, at, styled))
+}
+
+/// Judges a screen. `styled` are rows with escape sequences from the given row on, as [`wanted_style`] asked.
+pub fn judge_screen(
+    profile: &Profile,
+    facts: &ScreenFacts,
+    plain: &[String],
+    styled: Option<(u16, &[String])>,
+) -> PaneVerdict {
+    let mut verdict = Judge::new(profile, facts, plain).judge(styled);
+    if facts.in_mode == Some(true) {
+        verdict.mode = Some(Mode::Copy);
+        verdict.evidence.push(Evidence::new(Witness::Tmux, "pane-in-mode"));
+    }
+    verdict
+}
+
+/// Judges a saved screen in the stages of the live reader.
+pub fn judge_capture(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
+    let wanted = wanted_style(profile, capture.plain());
+    let styled = wanted.map(|(first, last)| (first, capture.styled(first, last)));
+    let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+    judge_screen(profile, facts, capture.plain(), styled)
+}
+
+/// Every rule that matches somewhere on the screen, for people who ask why.
+pub fn matches(
+    profile: &Profile,
+    facts: &ScreenFacts,
+    plain: &[String],
+    styled: Option<(u16, &[String])>,
+) -> Vec<(Region, String, String)> {
+    let mut judge = Judge::new(profile, facts, plain);
+    let _verdict_not_needed = judge.judge(styled);
+    judge.found.iter().map(|found| (found.rule.region, found.rule.id.clone(), found.line.clone())).collect()
+}
+
+/// One judgement in the making.
+struct Judge<'a> {
+    /// The agent.
+    profile: &'a Profile,
+    /// What is known besides the text.
+    facts: &'a ScreenFacts,
+    /// The rows.
+    plain: &'a [String],
+    /// The agent's version, if known.
+    version_text: Option<String>,
+    /// The same as numbers.
+    version: Option<Vec<u32>>,
+    /// First row that is not the conversation's.
+    above: Option<usize>,
+    /// Rules that matched so far.
+    found: Vec<Match<'a>>,
+}
+
+impl<'a> Judge<'a> {
+    /// Starts a judgement.
+    fn new(profile: &'a Profile, facts: &'a ScreenFacts, plain: &'a [String]) -> Self {
+        let version_text = facts.version.clone().or_else(|| banner_version(profile, plain));
+        let version = version_text.as_deref().and_then(version_numbers);
+        Self { profile, facts, plain, version_text, version, above: None, found: Vec::new() }
+    }
+
+    /// The verdict.
+    fn judge(&mut self, styled: Option<(u16, &[String])>) -> PaneVerdict {
+        let Some(last) = self.plain.iter().rposition(|row| !region::is_blank_row(row)) else {
+            return PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "blank-screen"));
+        };
+        // tmux itself writes this line into a kept pane; without facts (a saved capture) it is the only sign.
+        let last_row = &self.plain[last];
+        let says_dead = last_row.starts_with("Pane is dead (");
+        if self.facts.dead == Some(true) || (self.facts.dead.is_none() && says_dead) {
+            let evidence = Evidence::new(Witness::Tmux, "pane_dead").with_line(region::shortened(last_row));
+            return PaneVerdict::of(State::Absent, evidence);
+        }
+        let mut verdict = match composer::find(&self.profile.screen.layout, self.plain) {
+            Ok(at) => self.judge_box(at, styled),
+            Err(no_box) => self.judge_without_box(no_box, last),
+        };
+        if verdict.state != State::Unknown || verdict.agent.is_some() {
+            verdict.agent = Some(self.profile.name.clone());
+            verdict.agent_version.clone_from(&self.version_text);
+        }
+        let above = self.above.unwrap_or(last + 1);
+        verdict.content_hash = Some(tail::content_hash(&self.profile.screen.layout, self.plain, above));
+        verdict
+    }
+
+    /// Tries the rules of a region.
+    fn look(&mut self, region: Region, text: &str, row: Option<usize>, cursor: Option<bool>) -> bool {
+        let ctx = Context { version: self.version.as_deref(), cursor };
+        let row = row.and_then(|row| u16::try_from(row).ok());
+        self.profile.screen.look(region, text, row, &ctx, &mut self.found)
+    }
+
+    /// Looks at what stands above row `end`.
+    fn look_above(&mut self, end: usize, cursor: Option<bool>) {
+        let layout = &self.profile.screen.layout;
+        if let Some(status) = tail::status(layout, self.plain, end) {
+            self.look(Region::Status, &status.text, Some(status.row), cursor);
+        }
+        // An item that no rule knows ends the walk, unless its block is known by its first line (a tip below a spinner).
+        let mut skip = false;
+        for item in tail::items(layout, self.plain, end, TAIL_ITEMS) {
+            if skip && !item.head {
+                continue;
+            }
+            let known = self.look(Region::Tail, &item.text, Some(item.row), cursor);
+            if item.head && !known {
+                break;
+            }
+            skip = !known;
+        }
+    }
+
+    /// A screen with a live input box.
+    fn judge_box(&mut self, at: BoxRows, styled: Option<(u16, &[String])>) -> PaneVerdict {
+        let layout = &self.profile.screen.layout;
+        let composer = composer::read(layout, self.plain, at, styled);
+        let footer = self.plain[at.bottom + 1..].iter().map(|row| region::unframed_row(row));
+        let footer: Vec<String> = footer.filter(|row| !row.is_empty()).collect();
+        self.look(Region::Footer, &footer.join("\n"), Some(at.bottom + 1), composer.cursor);
+        self.look_above(at.top, composer.cursor);
+        if matches!(composer.input, InputRow::Ghost | InputRow::Unclear) {
+            self.look(Region::Ghost, &composer.text, Some(at.first), composer.cursor);
+        }
+        if let Some(title) = &self.facts.title {
+            self.look(Region::Title, title, None, composer.cursor);
+        }
+        let best = self.best_state();
+        let own = match composer.input {
+            InputRow::Blank => (State::Idle, 0, "input-blank"),
+            InputRow::Ghost => (State::AutosuggestOnly, GHOST, "input-ghost"),
+            InputRow::Typed => (State::UserTyping, TYPED, "input-typed"),
+            InputRow::Unclear => (State::UserTyping, TYPED, "input-without-colour"),
+        };
+        // A queue's own placeholder is nobody's text, even where no colour tells so.
+        let queued = self.found.iter().any(|found| found.rule.votes.queued && found.rule.region == Region::Ghost);
+        let (own_state, own_priority, own_rule) =
+            if queued && composer.input == InputRow::Unclear { (State::Busy, 0, own.2) } else { own };
+        let own_evidence = Evidence::new(Witness::Screen, own_rule)
+            .with_line(region::shortened(composer.text.lines().next().unwrap_or_default()))
+            .at_row(composer.first_row);
+        let mut verdict = match best {
+            Some((state, priority, evidence)) if priority > own_priority => {
+                let mut verdict = PaneVerdict::of(state, evidence);
+                verdict.evidence.push(own_evidence);
+                verdict
+            }
+            _ => PaneVerdict::of(own_state, own_evidence),
+        };
+        self.add_fields(&mut verdict);
+        verdict.input = Some(composer.input);
+        verdict.chip = composer.chip.map(|chip| chip.text);
+        self.above = Some(at.top);
+        verdict
+    }
+
+    /// A screen without an input box: a viewer, a dialog, a shell, or something unknown.
+    fn judge_without_box(&mut self, no_box: NoBox, last: usize) -> PaneVerdict {
+        let start = (last + 1).saturating_sub(BOTTOM_ROWS);
+        let bottom: Vec<String> = self.plain[start..=last].iter().map(|row| region::unframed_row(row)).collect();
+        self.look(Region::Bottom, &bottom.join("\n"), Some(start), None);
+        if let Some((state, _, evidence)) = self.best_state() {
+            let mut verdict = PaneVerdict::of(state, evidence);
+            self.add_fields(&mut verdict);
+            verdict.agent = Some(self.profile.name.clone());
+            return verdict;
+        }
+        match dialog::find(&self.profile.screen.layout, self.plain) {
+            Ok(dialog) => self.judge_dialog(&dialog),
+            Err(why) => {
+                let (reason, row) = no_box.reason();
+                let mut evidence = Evidence::new(Witness::Screen, why)
+                    .with_line(region::shortened(&self.plain[last]))
+                    .at_row(u16::try_from(last).unwrap_or(u16::MAX));
+                if region::is_shell_row(&self.plain[last]) {
+                    evidence.rule = "shell-prompt".to_owned();
+                }
+                let mut verdict = PaneVerdict::of(State::Unknown, evidence);
+                let mut nearest = Evidence::new(Witness::Screen, reason);
+                if let Some(row) = row.filter(|row| *row <= last) {
+                    nearest = nearest.with_line(region::shortened(&self.plain[row]));
+                    nearest.row = u16::try_from(row).ok();
+                }
+                verdict.evidence.push(nearest);
+                verdict
+            }
+        }
+    }
+
+    /// A live dialog.
+    fn judge_dialog(&mut self, dialog: &Dialog) -> PaneVerdict {
+        self.look(Region::Question, &dialog.question, Some(dialog.question_row), None);
+        self.look(Region::Options, &dialog.options, dialog.cursor_row, None);
+        self.look(Region::Dialog, &dialog.text, Some(dialog.top), None);
+        let overlays = self.found.iter().filter(|found| found.rule.votes.overlay.is_some());
+        let named = overlays.max_by_key(|found| found.rule.priority);
+        let (overlay, evidence) = match named {
+            Some(found) => (found.rule.votes.overlay.unwrap_or(Overlay::Dialog), found.evidence()),
+            None => {
+                let line = dialog.hint.as_deref().or(dialog.options.lines().next()).unwrap_or_default();
+                let evidence = Evidence::new(Witness::Screen, "dialog-shape").with_line(region::shortened(line));
+                (Overlay::Dialog, evidence)
+            }
+        };
+        if overlay == Overlay::RateLimit {
+            self.look_above(dialog.top, None);
+        }
+        let mut verdict = PaneVerdict::of(State::Blocked, evidence);
+        self.add_fields(&mut verdict);
+        verdict.overlay = Some(overlay);
+        if let Some(row) = dialog.cursor_row {
+            let label = self.plain.get(row).map(|row| region::unframed_row(row)).unwrap_or_default();
+            verdict.evidence.push(
+                Evidence::new(Witness::Screen, "option-under-cursor")
+                    .with_line(region::shortened(&label))
+                    .at_row(u16::try_from(row).unwrap_or(u16::MAX)),
+            );
+        }
+        self.above = Some(dialog.top);
+        verdict
+    }
+
+    /// The state vote with the highest priority.
+    fn best_state(&self) -> Option<(State, i32, Evidence)> {
+        let voting = self.found.iter().filter(|found| found.rule.votes.state.is_some());
+        // Of equals the first in the order of the profile wins; `max_by_key` would take the last.
+        let best = voting.rev().max_by_key(|found| found.rule.priority)?;
+        Some((best.rule.votes.state?, best.rule.priority, best.evidence()))
+    }
+
+    /// Fills the fields that rules vote for, and adds every rule that spoke to the evidence.
+    fn add_fields(&self, verdict: &mut PaneVerdict) {
+        let mut order: Vec<&Match<'_>> = self.found.iter().collect();
+        order.sort_by_key(|found| std::cmp::Reverse(found.rule.priority));
+        for found in order {
+            let votes = &found.rule.votes;
+            verdict.overlay = verdict.overlay.or(votes.overlay);
+            verdict.auth = verdict.auth.or(votes.auth);
+            verdict.mode = verdict.mode.or(votes.mode);
+            verdict.queued |= votes.queued;
+            verdict.throttled |= votes.throttled;
+            verdict.retrying = verdict.retrying.take().or_else(|| found.retrying.clone());
+            verdict.notice = verdict.notice.take().or_else(|| found.notice.clone());
+            let better = |old: Option<String>, new: &Option<String>| match (&old, new) {
+                (None, _) => new.clone(),
+                (Some(word), Some(_)) if word == "unknown" => new.clone(),
+                _ => old,
+            };
+            verdict.limit = better(verdict.limit.take(), &found.limit);
+            verdict.reset_at = better(verdict.reset_at.take(), &found.reset_at);
+            verdict.background = verdict.background.or(found.background);
+            let evidence = found.evidence();
+            if votes.turn_over {
+                let mut over = evidence.clone();
+                over.rule = TURN_OVER.to_owned();
+                verdict.evidence.push(over);
+            }
+            if !verdict.evidence.contains(&evidence) {
+                verdict.evidence.push(evidence);
+            }
+        }
+        verdict.queued &= verdict.state == State::Busy;
+        if verdict.state != State::Busy {
+            verdict.retrying = None;
+            verdict.throttled = false;
+        }
+        if verdict.state == State::OverLimit {
+            verdict.limit.get_or_insert_with(|| "unknown".to_owned());
+            verdict.reset_at.get_or_insert_with(|| "unknown".to_owned());
+        }
+    }
+}
+
+impl Match<'_> {
+    /// The match as evidence.
+    fn evidence(&self) -> Evidence {
+        let witness = if self.rule.region == Region::Title { Witness::Title } else { Witness::Screen };
+        let mut evidence = Evidence::new(witness, self.rule.id.clone()).with_line(self.line.clone());
+        evidence.row = self.row;
+        evidence
+    }
+}
+
+/// The version that the program's banner shows, if it is still on the screen.
+fn banner_version(profile: &Profile, plain: &[String]) -> Option<String> {
+    let pattern = profile.screen.layout.banner.as_ref()?;
+    plain.iter().rev().find_map(|row| Some(pattern.captures(row)?.name("version")?.as_str().to_owned()))
+}

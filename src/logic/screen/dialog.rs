@@ -1,0 +1,161 @@
+//! A dialog: options with a cursor, or a line of key hints, that own the bottom of a screen without an input box.
+
+use super::composer::is_rule;
+use super::region::{indent, is_blank_row, is_shell_row, unframed_row};
+use super::rule::Layout;
+
+/// Most rows above the options that are searched for the dialog's upper edge.
+const MAX_ROWS: usize = 60;
+/// How many of the last rows may hold the key hints.
+const HINT_ROWS: usize = 3;
+/// Most rows of a question.
+const QUESTION_ROWS: usize = 6;
+
+/// What a dialog shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialog {
+    /// First row of the dialog.
+    pub top: usize,
+    /// Row of the option that Enter would choose.
+    pub cursor_row: Option<usize>,
+    /// Labels in order, one a line.
+    pub options: String,
+    /// The paragraph right above the options.
+    pub question: String,
+    /// First row of the question.
+    pub question_row: usize,
+    /// The whole dialog.
+    pub text: String,
+    /// The key hints, if any.
+    pub hint: Option<String>,
+}
+
+/// Finds a live dialog on a screen that has no input box; `Err` says why there is none.
+pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
+    let Some(end) = rows.iter().rposition(|row| !is_blank_row(row)) else { return Err("blank-screen") };
+    let rows = &rows[..=end];
+    if is_shell_row(&rows[end]) {
+        return Err("shell-prompt-below");
+    }
+    let hint = hint(layout, rows);
+    let options = options(layout, rows, hint.is_some());
+    if hint.is_none() && options.is_none() {
+        return Err("no-options-and-no-key-hints");
+    }
+    let Some((first, last, cursor_row, labels)) = options else {
+        let top = upper_edge(layout, rows, end);
+        return Ok(Dialog { top, text: text(&rows[top..]), hint, ..Dialog::default() });
+    };
+    if let Some(stray) = rows[last + 1..].iter().find(|row| indent(row) == Some(0))
+        && hint.is_none()
+        && !is_rule(stray, layout.rule)
+    {
+        return Err("text-below-options");
+    }
+    let (question_row, question) = question(layout, rows, first);
+    let top = upper_edge(layout, rows, first);
+    Ok(Dialog {
+        top,
+        cursor_row: Some(cursor_row),
+        options: labels,
+        question,
+        question_row,
+        text: text(&rows[top..]),
+        hint,
+    })
+}
+
+/// The key hints at the bottom, wrapped rows joined.
+fn hint(layout: &Layout, rows: &[String]) -> Option<String> {
+    let last: Vec<String> =
+        rows.iter().rev().filter(|row| !is_blank_row(row)).take(HINT_ROWS).map(|row| unframed_row(row)).collect();
+    let joined = last.into_iter().rev().collect::<Vec<_>>().join(" ");
+    layout.hint.find(&joined).map(|found| found.as_str().to_owned())
+}
+
+/// The last option list: first row, last row, row of the cursor, labels.
+fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usize, usize, String)> {
+    let (cursor_row, column) = rows.iter().enumerate().rev().take(MAX_ROWS).find_map(|(at, row)| {
+        let column = cursor_column(layout, row)?;
+        // A sent message stands at the left edge with the same glyph; only a numbered label or key hints tell.
+        let label: String = row.chars().skip(column).take(4).collect();
+        let numbered = label.starts_with(|ch: char| ch.is_ascii_digit()) && label.contains('.');
+        (indent(row) != Some(0) || hinted || numbered).then_some((at, column))
+    })?;
+    let mut columns = vec![column];
+    if rows[cursor_row].chars().nth(column) == Some(layout.tick) {
+        columns.push(column + 2);
+    }
+    let is_sibling = |row: &str| text_column(row).is_some_and(|at| columns.contains(&at));
+    let passes = |row: &str| is_blank_row(row) || is_divider(row) || text_column(row).is_some_and(|at| at > column);
+    let (mut first, mut last) = (cursor_row, cursor_row);
+    for at in (0..cursor_row).rev() {
+        if is_sibling(&rows[at]) && !is_divider(&rows[at]) {
+            first = at;
+        } else if !passes(&rows[at]) {
+            break;
+        }
+    }
+    for (at, row) in rows.iter().enumerate().skip(cursor_row + 1) {
+        if is_sibling(row) && !is_divider(row) {
+            last = at;
+        } else if !passes(row) {
+            break;
+        }
+    }
+    if first == last && !hinted {
+        return None;
+    }
+    let labels = (first..=last).filter(|at| *at == cursor_row || is_sibling(&rows[*at])).map(|at| {
+        let label = unframed_row(&rows[at]);
+        label.trim_start_matches([layout.option_cursor, ' ']).to_owned()
+    });
+    Some((first, last, cursor_row, labels.collect::<Vec<_>>().join("\n")))
+}
+
+/// Column of the label after an option cursor; the blank after it is an ordinary one.
+fn cursor_column(layout: &Layout, row: &str) -> Option<usize> {
+    let start = text_column(row)?;
+    let mut chars = row.chars().skip(start);
+    (chars.next() == Some(layout.option_cursor) && chars.next() == Some(' ')).then_some(())?;
+    chars.next().filter(|ch| !ch.is_whitespace()).map(|_| start + 2)
+}
+
+/// Column of the first visible character inside a frame.
+fn text_column(row: &str) -> Option<usize> {
+    row.chars().position(|ch| !ch.is_whitespace() && ch != '│')
+}
+
+/// Whether the row is a line drawn across the dialog.
+fn is_divider(row: &str) -> bool {
+    let row = row.trim();
+    row.chars().take_while(|ch| matches!(ch, '─' | '╌' | '▔' | '━')).count() >= 5
+}
+
+/// The paragraph right above the options, at most one blank row between.
+fn question(layout: &Layout, rows: &[String], first: usize) -> (usize, String) {
+    let blanks = rows[..first].iter().rev().take_while(|row| unframed_row(row).is_empty()).count();
+    if blanks > 1 {
+        return (first, String::new());
+    }
+    let end = first - blanks;
+    let belongs = |row: &&String| !(unframed_row(row).is_empty() || is_divider(row) || is_rule(row, layout.rule));
+    let count = rows[..end].iter().rev().take(QUESTION_ROWS).take_while(belongs).count();
+    (end - count, text(&rows[end - count..end]).replace('\n', " "))
+}
+
+/// The first row below the nearest line or frame above `from`; the whole screen if the dialog is taller than that.
+fn upper_edge(layout: &Layout, rows: &[String], from: usize) -> usize {
+    let lowest = from.saturating_sub(MAX_ROWS);
+    let is_edge = |row: &String| {
+        let row = row.trim_start();
+        is_rule(row, layout.rule) || row.starts_with("▔▔▔▔▔") || row.starts_with("╭──")
+    };
+    rows[lowest..=from].iter().rposition(is_edge).map_or(lowest, |at| lowest + at)
+}
+
+/// Rows without frames, one a line, blank ones left out.
+fn text(rows: &[String]) -> String {
+    let rows: Vec<String> = rows.iter().map(|row| unframed_row(row)).filter(|row| !row.is_empty()).collect();
+    rows.join("\n")
+}

@@ -1,0 +1,255 @@
+//! Rules that look at regions, and the layout that finds the regions. All wording is data from a profile.
+
+use regex::{Captures, Regex};
+
+use super::region::{Region, shortened};
+use crate::logic::pane::{Auth, Mode, Overlay, State};
+
+/// Glyphs and shapes of one agent's screen.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Glyph at the start of the input row, e.g. `❯`.
+    pub prompt: char,
+    /// What stands between the prompt glyph and the text; differs from the blank after an option cursor.
+    pub gap: char,
+    /// Character that the lines above and below the input box consist of.
+    pub rule: char,
+    /// Glyph before the option that Enter would choose.
+    pub option_cursor: char,
+    /// Mark that may stand before a chosen option's label.
+    pub tick: char,
+    /// Mark that starts an item below a block's first line.
+    pub child: char,
+    /// What a dialog's last line says about keys.
+    pub hint: Regex,
+    /// Rows just above the box that say nothing about the conversation.
+    pub nudges: Vec<Regex>,
+    /// Folded pastes in the input box; the group `lines` is the number of further lines.
+    pub chips: Vec<Regex>,
+    /// Version in the banner, as the group `version`.
+    pub banner: Option<Regex>,
+}
+
+/// A text made of a match's named groups: `api-{code}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template(pub String);
+
+impl Template {
+    /// Fills the template; `None` if a group that it names took no part in the match.
+    pub fn fill(&self, captures: &Captures<'_>) -> Option<String> {
+        let mut out = String::new();
+        let mut rest = self.0.as_str();
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, tail) = after.split_once('}')?;
+            out.push_str(before);
+            out.push_str(captures.name(name)?.as_str());
+            rest = tail;
+        }
+        out.push_str(rest);
+        Some(out)
+    }
+
+    /// Names of the groups that it wants.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        self.0.split('{').skip(1).filter_map(|part| part.split_once('}').map(|(name, _)| name))
+    }
+}
+
+/// What a rule says when it matches. Several rules may speak; for each field the one with the highest priority wins.
+#[derive(Clone, Debug, Default)]
+pub struct Votes {
+    /// State of the pane.
+    pub state: Option<State>,
+    /// What covers the prompt.
+    pub overlay: Option<Overlay>,
+    /// Credentials.
+    pub auth: Option<Auth>,
+    /// Mode of the input row.
+    pub mode: Option<Mode>,
+    /// A message waits in the queue.
+    pub queued: bool,
+    /// The provider throttles.
+    pub throttled: bool,
+    /// The turn is over, though no hook may have said so.
+    pub turn_over: bool,
+    /// `k/N`; `?` where the screen does not count.
+    pub retrying: Option<Template>,
+    /// Kind of API error.
+    pub notice: Option<Template>,
+    /// Flavour of a limit.
+    pub limit: Option<Template>,
+    /// When the limit ends.
+    pub reset_at: Option<Template>,
+    /// Number of background jobs.
+    pub background: Option<Template>,
+}
+
+/// One fingerprint.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Stable, kebab-case.
+    pub id: String,
+    /// Where it looks.
+    pub region: Region,
+    /// What it looks for.
+    pub pattern: Regex,
+    /// Only where the agent draws its cursor in the box (`true`) or does not (`false`).
+    pub cursor: Option<bool>,
+    /// Higher wins.
+    pub priority: i32,
+    /// What it says.
+    pub votes: Votes,
+    /// First agent version that it is for.
+    pub since: Option<Vec<u32>>,
+    /// First agent version that it is no longer for.
+    pub until: Option<Vec<u32>>,
+    /// Why the rule is right, for people.
+    pub why: String,
+}
+
+/// Everything that a profile says about screens.
+#[derive(Clone, Debug)]
+pub struct ScreenRules {
+    /// Where things are.
+    pub layout: Layout,
+    /// What they mean.
+    pub rules: Vec<Rule>,
+}
+
+/// A rule that matched, with what it found.
+#[derive(Clone, Debug)]
+pub struct Match<'r> {
+    /// The rule.
+    pub rule: &'r Rule,
+    /// The matched text, shortened.
+    pub line: String,
+    /// Screen row of the region's start.
+    pub row: Option<u16>,
+    /// `retrying=`, filled.
+    pub retrying: Option<String>,
+    /// `notice=`, filled.
+    pub notice: Option<String>,
+    /// `limit=`, filled.
+    pub limit: Option<String>,
+    /// `reset_at=`, filled.
+    pub reset_at: Option<String>,
+    /// `background=`, filled.
+    pub background: Option<u32>,
+}
+
+impl ScreenRules {
+    /// Tries every rule of `region` on `text` and adds the matches. Returns whether there was one.
+    pub fn look<'r>(
+        &'r self,
+        region: Region,
+        text: &str,
+        row: Option<u16>,
+        ctx: &Context<'_>,
+        found: &mut Vec<Match<'r>>,
+    ) -> bool {
+        let before = found.len();
+        if text.is_empty() {
+            return false;
+        }
+        for rule in self.rules.iter().filter(|rule| rule.region == region && ctx.allows(rule)) {
+            if let Some(captures) = rule.pattern.captures(text) {
+                found.push(rule.matched(&captures, row));
+            }
+        }
+        found.len() > before
+    }
+}
+
+impl Rule {
+    /// Turns a match into what it says.
+    fn matched(&self, captures: &Captures<'_>, row: Option<u16>) -> Match<'_> {
+        let fill = |template: &Option<Template>, else_: &str| {
+            template.as_ref().map(|template| template.fill(captures).unwrap_or_else(|| else_.to_owned()))
+        };
+        Match {
+            rule: self,
+            line: shortened(captures.get(0).map_or("", |all| all.as_str())),
+            row,
+            retrying: fill(&self.votes.retrying, "?"),
+            notice: fill(&self.votes.notice, "unknown"),
+            limit: fill(&self.votes.limit, "unknown").map(|text| limit_token(&text)),
+            reset_at: fill(&self.votes.reset_at, "unknown").map(|text| reset_token(&text)),
+            background: fill(&self.votes.background, "").and_then(|text| text.parse().ok()),
+        }
+    }
+}
+
+/// What decides whether a rule applies at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context<'a> {
+    /// The agent's version, if known; rules bound to versions apply where it is not.
+    pub version: Option<&'a [u32]>,
+    /// Whether the agent draws its cursor in the box, if that could be seen.
+    pub cursor: Option<bool>,
+}
+
+impl Context<'_> {
+    /// Whether the rule may speak.
+    fn allows(&self, rule: &Rule) -> bool {
+        let version = self.version.is_none_or(|version| {
+            rule.since.as_deref().is_none_or(|since| version >= since)
+                && rule.until.as_deref().is_none_or(|until| version < until)
+        });
+        version && rule.cursor.is_none_or(|wanted| self.cursor == Some(wanted))
+    }
+}
+
+/// Reads `2.1.332` as numbers; `None` for anything else.
+pub fn version_numbers(text: &str) -> Option<Vec<u32>> {
+    text.trim().split('.').map(|part| part.parse().ok()).collect()
+}
+
+/// The token that `reset_at=` carries: cut at the next `·`, no brackets, blanks as `_`, at most 40 characters.
+fn reset_token(text: &str) -> String {
+    let text = text.split('·').next().unwrap_or_default();
+    let token: String = joined(text).chars().filter(|ch| !matches!(ch, '(' | ')')).take(40).collect();
+    if token.is_empty() { "unknown".to_owned() } else { token }
+}
+
+/// The token that `limit=` carries: words joined by `_`.
+fn limit_token(text: &str) -> String {
+    let token: String = joined(text).chars().take(40).collect();
+    if token.is_empty() { "unknown".to_owned() } else { token }
+}
+
+/// Words joined by `_`.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reset_times_become_one_token() {
+        for (text, token) in [
+            ("3am (America/Los_Angeles)", "3am_America/Los_Angeles"),
+            ("1:12am (UTC) · /upgrade", "1:12am_UTC"),
+            ("Oct 5, 1am (UTC)", "Oct_5,_1am_UTC"),
+            ("  ", "unknown"),
+        ] {
+            assert_eq!(reset_token(text), token, "{text}");
+        }
+        assert_eq!(reset_token(&"x".repeat(90)).len(), 40);
+    }
+
+    #[test]
+    fn a_template_with_an_absent_group_is_not_filled() {
+        let pattern = Regex::new("(?P<k>\\d+)(/(?P<n>\\d+))?").unwrap();
+        let template = Template("{k}/{n}".into());
+        assert_eq!(template.fill(&pattern.captures("4/10").unwrap()).as_deref(), Some("4/10"));
+        assert_eq!(template.fill(&pattern.captures("4").unwrap()), None);
+    }
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(version_numbers("2.1.99") < version_numbers("2.1.332"));
+        assert_eq!(version_numbers("2.x"), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! What stands above the input box or dialog: blocks that start at the left edge, each with indented rows and items.
+//!
+//! Programs of this kind put their own signs (spinner, bullet, prompt of a sent message) at the left edge and indent
+//! everything that the model or a tool said. So a quoted spinner or notice is indented, and a real one is not.
+
+use super::region::{indent, is_blank_row};
+use super::rule::Layout;
+
+/// Most rows that are joined into one item's text.
+const MAX_ITEM_ROWS: usize = 10;
+
+/// A paragraph above the box: the first line of a block or one of its marked items, with its wrapped rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its text on one line.
+    pub text: String,
+    /// Its first row.
+    pub row: usize,
+    /// Whether it is the block's first line.
+    pub head: bool,
+}
+
+/// Number of rows above `end` that belong to the conversation: nudges right above the box are cut off.
+pub(super) fn without_nudges(layout: &Layout, rows: &[String], end: usize) -> usize {
+    let mut end = end.min(rows.len());
+    while let Some(row) = end.checked_sub(1).and_then(|at| rows.get(at)) {
+        if !(is_blank_row(row) || layout.nudges.iter().any(|nudge| nudge.is_match(row))) {
+            break;
+        }
+        end -= 1;
+    }
+    end
+}
+
+/// The items above row `end`, newest first, at most `limit`.
+pub fn items(layout: &Layout, rows: &[String], end: usize, limit: usize) -> Vec<Item> {
+    let end = without_nudges(layout, rows, end);
+    let mut found = Vec::new();
+    let mut below = end;
+    for at in (0..end).rev() {
+        let head = indent(&rows[at]) == Some(0);
+        let child = rows[at].trim_start().starts_with(layout.child);
+        if head || child {
+            found.push(Item { text: paragraph(&rows[at..below]), row: at, head });
+            below = at;
+            if found.len() == limit {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// The first line of the last block above row `end`.
+pub fn status(layout: &Layout, rows: &[String], end: usize) -> Option<Item> {
+    let end = without_nudges(layout, rows, end);
+    let at = rows[..end].iter().rposition(|row| indent(row) == Some(0))?;
+    let wrapped = rows[at..end].iter().skip(1).take_while(|row| !row.trim_start().starts_with(layout.child)).count();
+    Some(Item { text: paragraph(&rows[at..=at + wrapped]), row: at, head: true })
+}
+
+/// Joins rows up to the first blank one into one line.
+fn paragraph(rows: &[String]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().take(MAX_ITEM_ROWS).take_while(|row| !is_blank_row(row)) {
+        for word in row.split_whitespace() {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(word);
+        }
+    }
+    text
+}
+
+/// Checksum of the rows above `end` without digits, nudges and repeated blanks; a change of numbers alone is no change.
+pub fn content_hash(layout: &Layout, rows: &[String], end: usize) -> u64 {
+    // FNV-1a: stable across builds, and fast enough for text of this size.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut eat = |byte: u8| {
+        hash ^= u64::from(byte);
+        hash = hash.wrapping_mul(0x0000_0100_0000_01b3);
+    };
+    for row in &rows[..without_nudges(layout, rows, end)] {
+        let mut blank = true;
+        for byte in row.bytes().filter(|byte| !byte.is_ascii_digit()) {
+            let is_space = byte.is_ascii_whitespace();
+            if !(is_space && blank) {
+                eat(if is_space { b' ' } else { byte });
+            }
+            blank = is_space;
+        }
+        eat(b'\n');
+    }
+    hash
+}
