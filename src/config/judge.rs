@@ -8,8 +8,12 @@ use super::keys::{self, Fate, nearest_key};
 use super::value::{Bases, Value, found};
 use super::yaml::{self, Half, Node, NotYaml, Position};
 
-/// Problems of which the position is looked up; each look-up reads the text again.
-const MAX_LOCATED: usize = 20;
+/// Problems for which a near key is looked for.
+const MAX_EXPLAINED: usize = 20;
+
+/// Bytes that may be read to find positions; each look-up reads the text again, and a file of a megabyte full of
+/// problems must not take minutes.
+const LOOK_UP_BYTES: usize = 2 << 20;
 
 /// What a file says.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +28,7 @@ pub(super) struct Judged {
 
 /// Holds the text of a file against the key table.
 pub(super) fn judge(path: &Path, text: &str, bases: Bases<'_>) -> Judged {
-    let mut judge = Judge { path, text, bases, judged: Judged::default() };
+    let mut judge = Judge { path, text, bases, judged: Judged::default(), budget: LOOK_UP_BYTES };
     match yaml::parse(text) {
         Err(error) => {
             let place = Place::File { path: path.to_owned(), at: error.at };
@@ -61,17 +65,15 @@ struct Judge<'a> {
     text: &'a str,
     bases: Bases<'a>,
     judged: Judged,
+    /// Bytes that may still be read to find positions.
+    budget: usize,
 }
 
 impl Judge<'_> {
-    /// Whether positions and near keys are still looked up; in a file full of problems that would take minutes.
-    fn is_patient(&self) -> bool {
-        self.judged.problems.len() < MAX_LOCATED
-    }
-
-    /// The position at the end of a route.
-    fn position(&self, route: &[usize], half: Half) -> Option<Position> {
-        if self.is_patient() { yaml::position(self.text, route, half) } else { None }
+    /// The position at the end of a route, while there is budget for it.
+    fn position(&mut self, route: &[usize], half: Half) -> Option<Position> {
+        self.budget = self.budget.checked_sub(self.text.len())?;
+        yaml::position(self.text, route, half)
     }
 
     /// Notes a problem at the end of a route.
@@ -111,7 +113,7 @@ impl Judge<'_> {
     /// Judges one entry.
     fn entry(&mut self, path: &str, node: &Node, route: &mut Vec<usize>) {
         if let Some(key) = keys::by_path(path) {
-            match key.kind.from_file(node, self.bases) {
+            match key.kind.check_file(node, self.bases) {
                 Ok(value) => {
                     if *node != Node::Null {
                         self.judged.values.insert(key.path, (value, route.clone()));
@@ -148,7 +150,7 @@ impl Judge<'_> {
     fn unknown(&mut self, path: &str, route: &[usize]) {
         let hint = if keys::by_path(path).is_some() || keys::fate(path).is_some() {
             Some("write each section on a line of its own, with the next one indented below it".to_owned())
-        } else if self.is_patient() {
+        } else if self.judged.problems.len() < MAX_EXPLAINED {
             let near = nearest_key(path).map(|key| format!("did you mean {key}?"));
             Some(near.unwrap_or_else(|| "`ng config example` has every key".to_owned()))
         } else {

@@ -596,7 +596,7 @@ mod tests {
                     assert!(words.is_empty() || default.iter().all(|word| words.contains(word)), "{}", key.path);
                 }
                 Kind::Text { default, may_be_empty, .. } => {
-                    assert!(*may_be_empty || !default.is_empty(), "{}", key.path)
+                    assert!(*may_be_empty || !default.is_empty(), "{}", key.path);
                 }
                 Kind::Path { .. } | Kind::Switch { .. } => {}
             }

@@ -147,13 +147,13 @@ pub fn load_file(env: &dyn Env, root: &Path, file: Option<&Path>, cwd: &Path) ->
 /// The value of a key and where it came from.
 fn chosen(env: &dyn Env, key: &'static Key, judged: &Judged, bases: Bases<'_>) -> Result<(Value, Origin), Problem> {
     if let Some(text) = variable(env, key.env)? {
-        return match key.kind.from_variable(&text, bases) {
+        return match key.kind.check_variable(&text, bases) {
             Ok(value) => Ok((value, Origin::Variable(key.env))),
             Err(wrong) => Err(Problem {
                 place: Place::Variable(key.env.into()),
                 key: Some(key.path.into()),
                 what: format!("found {}, expected {}", wrong.found, wrong.expected),
-                hint: wrong.hint.filter(|hint| !hint.contains('[') && !hint.contains("quotes")),
+                hint: wrong.hint,
             }),
         };
     }
@@ -276,7 +276,7 @@ fn notices(root: &Path, file: Option<&Path>, judged: &Judged, bases: Bases<'_>) 
     let mut notices = Vec::new();
     match file {
         None => {
-            notices.push(format!("there is no configuration file in {}: every key has its default", root.display()))
+            notices.push(format!("there is no configuration file in {}: every key has its default", root.display()));
         }
         Some(read) => {
             let shadowed = FILES[..2].iter().map(|name| root.join(name)).filter(|path| path != read && path.is_file());

@@ -15,7 +15,7 @@ pub struct Witnesses {
     pub screen: bool,
 }
 
-/// When `i` and BSpace are sent before a paste (`monitor.paste.vi_guard`, `contracts.md` §9.2).
+/// When `i` and `BSpace` are sent before a paste (`monitor.paste.vi_guard`, `contracts.md` §9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViGuard {
     /// Where the program did not ask for framed pastes.

@@ -163,7 +163,7 @@ impl Kind {
     }
 
     /// Checks what a file says.
-    pub(super) fn from_file(&self, node: &Node, bases: Bases<'_>) -> Result<Value, Wrong> {
+    pub(super) fn check_file(&self, node: &Node, bases: Bases<'_>) -> Result<Value, Wrong> {
         match (self, node) {
             (_, Node::Null) => Ok(self.default_value()),
             (Self::List { .. }, Node::List(items)) => {
@@ -184,27 +184,21 @@ impl Kind {
     }
 
     /// Checks what an environment variable says. Lists are separated by commas.
-    pub(super) fn from_variable(&self, text: &str, bases: Bases<'_>) -> Result<Value, Wrong> {
-        let wrong = || self.wrong(&Node::Text(text.to_owned()));
-        match self {
-            Self::List { .. } => {
-                self.checked_list(text.split(',').map(|item| item.trim().to_owned()).collect::<Vec<_>>())
-            }
-            Self::Path { .. } | Self::Text { .. } | Self::Word { .. } => self.checked_text(text, bases),
-            Self::Switch { .. } => match text {
-                "true" | "1" => Ok(Value::Switch(true)),
-                "false" | "0" => Ok(Value::Switch(false)),
-                _ => Err(wrong()),
-            },
-            Self::Whole { range, .. } => {
-                let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-                match text.parse() {
-                    Ok(number) if digits && range.contains(&number) => Ok(Value::Whole(number)),
-                    Ok(number) if digits => Err(self.wrong(&Node::Whole(number))),
-                    _ => Err(wrong()),
-                }
-            }
+    pub(super) fn check_variable(&self, text: &str, bases: Bases<'_>) -> Result<Value, Wrong> {
+        if let Self::List { .. } = self {
+            return self.checked_list(text.split(',').map(|item| item.trim().to_owned()).collect());
         }
+        let as_in_file = match (self, text) {
+            (Self::Switch { .. }, "true" | "1") => Node::Switch(true),
+            (Self::Switch { .. }, "false" | "0") => Node::Switch(false),
+            (Self::Whole { .. }, digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                digits.parse().map_or_else(|_too_long| Node::Text(text.to_owned()), Node::Whole)
+            }
+            _ => Node::Text(text.to_owned()),
+        };
+        // A variable has no quotes that could be left out, so a hint names the value only.
+        let hint = || self.meant(text).map(|meant| format!("did you mean {meant}?"));
+        self.check_file(&as_in_file, bases).map_err(|wrong| Wrong { hint: hint(), ..wrong })
     }
 
     /// Checks a text for the kinds that are written as one.
@@ -246,35 +240,49 @@ impl Kind {
         Wrong { found: found(node), expected, hint: self.hint(node), item: None }
     }
 
-    /// What to do about a value that does not fit.
+    /// What to do about a value in a file that does not fit.
     fn hint(&self, node: &Node) -> Option<String> {
         match (self, node) {
-            (Self::Whole { range, unit, .. }, Node::Text(text)) => {
-                let text = text.trim().to_ascii_lowercase().replace('_', "");
-                let number: String = text.chars().take_while(char::is_ascii_digit).collect();
-                let suffix = text.get(number.len()..)?.trim_start();
-                let number: u64 = number.parse().ok().filter(|number| range.contains(number))?;
-                let is_plain = suffix.is_empty() || unit.suffixes().contains(&suffix);
-                is_plain.then(|| format!("write {number}, without quotes or unit"))
+            (Self::Whole { .. }, Node::Text(text)) => {
+                self.meant(text).map(|meant| format!("write {meant}, without quotes or unit"))
             }
-            (Self::Switch { .. }, Node::Text(text)) => match text.to_ascii_lowercase().as_str() {
-                "yes" | "on" | "y" | "true" | "enabled" => Some("write true, without quotes".into()),
-                "no" | "off" | "n" | "false" | "disabled" => Some("write false, without quotes".into()),
-                _ => None,
-            },
+            (Self::Switch { .. }, Node::Text(text)) => {
+                self.meant(text).map(|meant| format!("write {meant}, without quotes"))
+            }
             (Self::Switch { .. }, Node::Whole(1)) => Some("write true".into()),
             (Self::Switch { .. }, Node::Whole(0)) => Some("write false".into()),
             (Self::Text { .. } | Self::Path { .. }, Node::Whole(_) | Node::Number(_) | Node::Switch(_)) => {
                 Some("put it in quotes".into())
             }
-            (Self::List { .. }, Node::Text(text)) if words_of(self).is_empty() => Some(format!("write [{text}]")),
-            (Self::List { words, .. } | Self::Word { words, .. }, Node::Text(text)) => {
-                if matches!(self, Self::List { .. }) && words.contains(&text.as_str()) {
-                    return Some(format!("write [{text}]"));
-                }
-                nearest(text, words.iter().copied()).map(|word| format!("did you mean {word}?"))
+            (Self::List { words, .. }, Node::Text(text)) if words.is_empty() || words.contains(&text.as_str()) => {
+                (!text.is_empty()).then(|| format!("write [{}]", quoted(text)))
+            }
+            (Self::List { .. } | Self::Word { .. }, Node::Text(text)) => {
+                self.meant(text).map(|meant| format!("did you mean {meant}?"))
             }
             _ => None,
+        }
+    }
+
+    /// The value that a text was probably meant to be.
+    fn meant(&self, text: &str) -> Option<String> {
+        match self {
+            Self::Whole { range, unit, .. } => {
+                let text = text.trim().to_ascii_lowercase().replace('_', "");
+                let number: String = text.chars().take_while(char::is_ascii_digit).collect();
+                let suffix = text.get(number.len()..)?.trim_start();
+                let number: u64 = number.parse().ok().filter(|number| range.contains(number))?;
+                (suffix.is_empty() || unit.suffixes().contains(&suffix)).then(|| number.to_string())
+            }
+            Self::Switch { .. } => match text.trim().to_ascii_lowercase().as_str() {
+                "yes" | "on" | "y" | "true" | "enabled" => Some("true".into()),
+                "no" | "off" | "n" | "false" | "disabled" => Some("false".into()),
+                _ => None,
+            },
+            Self::List { words, .. } | Self::Word { words, .. } => {
+                nearest(&text.to_ascii_lowercase(), words.iter().copied()).map(str::to_owned)
+            }
+            Self::Path { .. } | Self::Text { .. } => None,
         }
     }
 }
@@ -319,14 +327,6 @@ impl Value {
             Self::Text(text) => text.clone().into(),
             Self::Whole(number) => (*number).into(),
         }
-    }
-}
-
-/// The words of a kind that limits them.
-fn words_of(kind: &Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::List { words, .. } | Kind::Word { words, .. } => words,
-        _ => &[],
     }
 }
 
