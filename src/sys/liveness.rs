@@ -2,13 +2,15 @@
 //!
 //! Writers are for the running watcher; [`look`] works with no watcher, missing files and rubbish in them.
 
-use std::fs;
-use std::io;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
 use crate::logic::instance::records::{self, Cycle, Heartbeat, PidLock};
 use crate::logic::instance::verdict::{Facts, Identity, LockState};
+use crate::logic::schedule::Telemetry;
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::lock::{self, Probe};
@@ -29,6 +31,8 @@ pub const PID_LOCK_FILE: &str = "watcher.lock";
 pub const TARGET_FILE: &str = "watcher-target";
 /// One line for each start and end of a task.
 pub const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
+/// How much of its end is read to tell the last runs; more than ten minutes of a busy watcher.
+const MAX_LOG_TAIL: u64 = 1 << 20;
 /// Folder of the service's logs.
 pub const LOG_DIR: &str = "logs";
 
@@ -137,9 +141,23 @@ pub fn look(state: &StateDir, now: &Now) -> io::Result<Liveness> {
     let target = heartbeat
         .as_ref()
         .and_then(|heartbeat| heartbeat.target.clone())
-        .or_else(|| read(state, TARGET_FILE).map(|text| text.trim_end().to_owned()));
+        .or_else(|| read(state, TARGET_FILE).map(|text| text.trim_end().replace(char::is_control, " ")));
     let pid_lock = read(state, PID_LOCK_FILE).map(|text| PidLock::parse(&text));
     Ok(Liveness { facts, heartbeat, pid_lock, pid, target, lock })
+}
+
+/// The latest telemetry record of each task, from the end of the scheduler's log. Lines that do not fit are passed over.
+pub fn last_runs(state: &StateDir) -> BTreeMap<String, Telemetry> {
+    let tail = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(state.at(SCHEDULER_LOG))?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_LOG_TAIL)))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_LOG_TAIL).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let text = String::from_utf8_lossy(&tail().unwrap_or_default()).into_owned();
+    text.lines().filter_map(Telemetry::parse).map(|record| (record.task.clone(), record)).collect()
 }
 
 /// Whether a process is a live watcher, by the program that it runs. A pid alone says nothing, since pids are reused.
@@ -253,6 +271,21 @@ mod tests {
         fs::write(state.at(PID_LOCK_FILE), "pid: 1\n").unwrap();
         remove_ours(&state).unwrap();
         assert!(state.at(PID_FILE).exists() && state.at(PID_LOCK_FILE).exists());
+    }
+
+    #[test]
+    fn the_last_run_of_each_task_is_read_past_rubbish() {
+        let (_dir, state) = state();
+        assert!(last_runs(&state).is_empty());
+        let line = |task: &str, rc: i32| {
+            format!(
+                "{{\"ts\":\"x\",\"task\":\"{task}\",\"rc\":{rc},\"elapsed_ms\":1,\"next_fire\":5,\"phase\":\"sync\"}}\n"
+            )
+        };
+        let text = format!("cut off\"}}\n{}{}\u{0}\n{}{{\"ts\":", line("a", 0), line("b", 1), line("a", 75));
+        fs::write(state.at(SCHEDULER_LOG), text).unwrap();
+        let codes: Vec<_> = last_runs(&state).into_iter().map(|(task, record)| (task, record.rc)).collect();
+        assert_eq!(codes, [("a".to_owned(), 75), ("b".to_owned(), 1)]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormattedFields, MakeWriter};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, Scope};
 
 use crate::sys::clock::Clock;
 use crate::sys::files::{self, StateDir};
@@ -86,7 +86,7 @@ where
             write!(text, "{} ", event.metadata().level())?;
         }
         context.field_format().format_fields(Writer::new(&mut text), event)?;
-        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
             write!(text, " <{}", span.name())?;
             if let Some(fields) = span.extensions().get::<FormattedFields<N>>().filter(|fields| !fields.is_empty()) {
                 write!(text, " {fields}")?;

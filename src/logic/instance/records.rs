@@ -10,9 +10,9 @@ pub(super) fn fields(text: &str, separator: char) -> impl Iterator<Item = (&str,
     text.lines().filter_map(move |line| line.split_once(separator)).map(|(key, value)| (key.trim(), value.trim()))
 }
 
-/// The value of the first line with this key.
-fn field<'a>(text: &'a str, separator: char, key: &str) -> Option<&'a str> {
-    fields(text, separator).find(|(found, _)| *found == key).map(|(_, value)| value)
+/// The value of the first line with this key, fit to be printed.
+fn field(text: &str, separator: char, key: &str) -> Option<String> {
+    fields(text, separator).find(|(found, _)| *found == key).map(|(_, value)| one_line(value))
 }
 
 /// A value without the line ends and control characters that could forge another line.
@@ -40,11 +40,7 @@ impl Heartbeat {
     /// Reads what there is.
     pub fn parse(text: &str) -> Self {
         let get = |key| field(text, '=', key);
-        Self {
-            pid: get("pid").and_then(|pid| pid.parse().ok()),
-            ts: get("ts").map(str::to_owned),
-            target: get("target").map(str::to_owned),
-        }
+        Self { pid: get("pid").and_then(|pid| pid.parse().ok()), ts: get("ts"), target: get("target") }
     }
 }
 
@@ -128,7 +124,7 @@ impl PidLock {
     /// Reads what there is.
     pub fn parse(text: &str) -> Self {
         let get = |key| field(text, ':', key);
-        Self { pid: get("pid").and_then(|pid| pid.parse().ok()), started_at: get("started_at").map(str::to_owned) }
+        Self { pid: get("pid").and_then(|pid| pid.parse().ok()), started_at: get("started_at") }
     }
 }
 
