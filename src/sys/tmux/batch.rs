@@ -94,13 +94,14 @@ impl Ask {
     }
 
     /// The form in a chain, where a failing command would take all later ones with it: a missing pane is answered by
-    /// `gone` instead.
+    /// `gone` instead. The id is compared, since for a missing pane tmux answers from the window that some attached
+    /// client looks at.
     fn chained(&self, gone: &str) -> Words {
         let Some(pane) = self.pane else { return self.command.clone() };
         let mut check = IfShell::new()
             .not_execute()
             .target_pane(pane.to_string())
-            .shell_command("#{pane_id}")
+            .shell_command(format!("#{{==:#{{pane_id}},{pane}}}"))
             .command(quoted(&self.command))
             .build();
         check.push_param(quoted(&print(gone)));
@@ -213,7 +214,7 @@ mod tests {
         let args = chain(&[ask_capture(&request)], "n");
         assert_eq!(
             args.join(" "),
-            "display-message -p @@n next ; if-shell -F -t %3 #{pane_id} capture-pane -p -t '%3' \
+            "display-message -p @@n next ; if-shell -F -t %3 #{==:#{pane_id},%3} capture-pane -p -t '%3' \
              display-message -p '@@n gone' ; display-message -p @@n end"
         );
     }

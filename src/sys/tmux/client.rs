@@ -32,6 +32,7 @@ const MAX_LIVE: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Control,
+    Off,
     NotYet,
     NoServer,
     NoSession,
@@ -49,7 +50,7 @@ struct Breaker {
 
 impl Breaker {
     fn allows(&self, now: Instant) -> bool {
-        self.not_before.is_none_or(|at| now >= at)
+        self.mode != Mode::Off && self.not_before.is_none_or(|at| now >= at)
     }
 
     fn works(&mut self) {
@@ -103,10 +104,19 @@ impl TmuxClient {
         self
     }
 
+    /// The same without the control client: every read is a process of its own.
+    #[must_use]
+    pub fn without_control(self) -> Self {
+        lock(&self.breaker).mode = Mode::Off;
+        *lock(&self.control) = None;
+        self
+    }
+
     /// How reads are done, for status: `control`, or `one-shot:` and why.
     pub fn mode(&self) -> &'static str {
         match lock(&self.breaker).mode {
             Mode::Control => "control",
+            Mode::Off => "one-shot: control mode is switched off",
             Mode::NotYet => "one-shot: nothing asked yet",
             Mode::NoServer => "one-shot: no tmux server",
             Mode::NoSession => "one-shot: every session has destroy-unattached set",
