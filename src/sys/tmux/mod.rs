@@ -7,6 +7,20 @@
 use crate::logic::ids::{PaneId, ServerId, WindowId};
 use crate::logic::snapshot::TmuxView;
 
+mod batch;
+mod bells;
+mod client;
+mod control;
+mod framer;
+mod guard;
+mod oneshot;
+mod parse;
+
+pub use client::TmuxClient;
+pub use framer::TmuxEvent;
+pub use oneshot::Socket;
+pub use parse::version_is_supported;
+
 /// Why tmux could not be asked or did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TmuxError {
@@ -155,7 +169,7 @@ pub enum ActRefusal {
     ScreenChanged,
 }
 
-/// What the watcher asks of a tmux server. Real: [`client`]; simulated in tests.
+/// What the watcher asks of a tmux server. Real: [`TmuxClient`]; simulated in tests.
 #[expect(async_fn_in_trait, reason = "one thread; the futures need not be Send")]
 pub trait Tmux {
     /// Lists every pane of every session with the server's identity, in one exchange.
@@ -165,8 +179,15 @@ pub trait Tmux {
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError>;
 
     /// Checks and acts in one server-side command list. Never called but by `daemon::actuate`.
+    ///
+    /// Errors: any error leaves open whether the act happened (a server that hung may carry it out when it wakes,
+    /// its checks included), except `Malformed` for an act that was refused here, unsent: its text names the fault.
     async fn act(&self, act: &GuardedAct) -> Result<ActOutcome, TmuxError>;
 
     /// Clears the bell flag of windows without creating a session and without changing what anybody looks at.
+    ///
+    /// Shape:  `windows` is every window whose bell may go: those reported, and those seen ringing that are never
+    ///         reported (the target). tmux clears a session's bells together or not at all.
+    /// Errors: `Refused` if another window of the session rings too; that session's bells are left as they are.
     async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError>;
 }
