@@ -6,7 +6,11 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::sys::env::{Env as _, ProcessEnv};
+use crate::sys::files::StateDir;
 
 pub mod render;
 
@@ -78,7 +82,8 @@ pub fn command() -> Command {
 ///
 /// `ng hook` is dispatched before argument parsing, since it runs inside every tool call of an agent.
 pub fn run(args: Vec<OsString>) -> ExitCode {
-    if args.get(1).is_some_and(|verb| verb == "hook") {
+    let asks_for_help = args.get(2).is_none_or(|arg| arg == "--help" || arg == "-h");
+    if args.get(1).is_some_and(|verb| verb == "hook") && !asks_for_help {
         return ExitCode::from(hook::run_fast(&args[2..]));
     }
     let verb_named = args.iter().skip(1).filter_map(|arg| arg.to_str()).find_map(verb_by_name);
@@ -96,6 +101,28 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(render::failure(name, &error)),
     }
+}
+
+/// The state directory: below `--root`, else `NEXUS_STATE_DIR`, else below `NEXUS_ROOT`, else below the current
+/// directory if that is a nexus.
+pub(crate) fn state_dir(invocation: &Invocation) -> anyhow::Result<StateDir> {
+    let below = |root: &std::path::Path| StateDir::new(root.join("monitor/.state"));
+    if let Some(root) = &invocation.root {
+        return Ok(below(root));
+    }
+    if let Some(dir) = ProcessEnv.non_empty("NEXUS_STATE_DIR") {
+        return Ok(StateDir::new(dir));
+    }
+    if let Some(root) = ProcessEnv.non_empty("NEXUS_ROOT") {
+        return Ok(below(std::path::Path::new(&root)));
+    }
+    let here = std::env::current_dir().context("finding the current directory")?;
+    anyhow::ensure!(
+        here.join("monitor").is_dir(),
+        "no nexus here: {} has no monitor/; give --root DIR or set NEXUS_ROOT",
+        here.display()
+    );
+    Ok(below(&here))
 }
 
 /// The verb with this name.

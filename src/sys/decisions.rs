@@ -58,7 +58,7 @@ pub fn list(state: &StateDir) -> io::Result<Vec<DecisionFile>> {
     };
     let mut found = Vec::new();
     for name in &names {
-        if !name.ends_with(".json") || name.ends_with(".handled.json") {
+        if name.strip_suffix(".json").is_none_or(|stem| stem.ends_with(".handled")) {
             continue;
         }
         let split = split_name(name);

@@ -8,6 +8,7 @@ pub mod files;
 pub mod lock;
 pub mod logging;
 pub mod procfs;
+pub mod stdin;
 pub mod ticker;
 pub mod tmux;
 pub mod transcript;

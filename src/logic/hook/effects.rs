@@ -110,7 +110,7 @@ pub fn effects_of(event: Event, payload: &Payload, context: &HookContext, prior:
     let mut turn =
         Turn { event, payload, window, context, now, pending: prior.pending_tool, is_queued: false, effects };
     // Records come before the heartbeat, which refers to them.
-    let next = turn.heartbeat(prior.heartbeat.unwrap_or_default());
+    let next = turn.heartbeat(&prior.heartbeat.unwrap_or_default());
     turn.side_files();
     if let Some(beat) = next {
         turn.write(Heartbeat::path(window), &beat);
@@ -140,7 +140,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// The next heartbeat; `None` leaves the file as it is. Adds the effects on decision records.
-    fn heartbeat(&mut self, was: Heartbeat) -> Option<Heartbeat> {
+    fn heartbeat(&mut self, was: &Heartbeat) -> Option<Heartbeat> {
         let payload = self.payload;
         let mut beat = Heartbeat { last_turn_end: None, ..was.clone() };
         match self.event {
@@ -171,9 +171,9 @@ impl Turn<'_> {
                 }
                 "busy".clone_into(&mut beat.state);
             }
-            Event::PostToolUse => return self.after_tool(&was, beat),
+            Event::PostToolUse => return self.after_tool(was, beat),
             Event::PermissionRequest => beat = self.request(beat),
-            Event::Notification => beat = self.notification(&was, beat),
+            Event::Notification => beat = self.notification(was, beat),
             Event::Stop => {
                 beat = closed(beat);
                 self.effects.push(Effect::MarkUnresolved { window: self.window.clone() });
@@ -334,10 +334,8 @@ impl Turn<'_> {
                 self.target_lives();
             }
             Event::StopFailure => self.failure(&stem),
-            Event::SessionStart | Event::SessionEnd => {
-                if self.payload.source != "compact" {
-                    self.effects.push(Effect::Remove { path: pending_path });
-                }
+            Event::SessionStart | Event::SessionEnd if self.payload.source != "compact" => {
+                self.effects.push(Effect::Remove { path: pending_path });
             }
             _ => {}
         }
