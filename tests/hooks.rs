@@ -125,7 +125,7 @@ fn every_event_of_a_recorded_session_leaves_a_true_heartbeat_and_no_complaint() 
         assert_eq!(nexus.text("hook-errors.log"), None, "{file}");
         let state_after = |scene: &str| {
             let found = last_of_scene.iter().find(|(name, ..)| name.starts_with(scene));
-            found.map(|(_, state, _)| state.as_str()).unwrap_or_else(|| panic!("{file} has no {scene}"))
+            found.map_or_else(|| panic!("{file} has no {scene}"), |(_, state, _)| state.as_str())
         };
         for (scene, state) in [
             ("text turn", "idle_prompt"),

@@ -132,7 +132,9 @@ impl Call {
         let context = HookContext {
             window: window.map(WindowName),
             pane: ProcessEnv.get("TMUX_PANE").as_deref().and_then(PaneId::parse),
-            is_target: self.is_target || ProcessEnv.get("NEXUS_IS_ORCHESTRATOR").as_deref() == Some("1"),
+            // The environment can be inherited from the orchestrator; a named window needs the flag.
+            is_target: self.is_target
+                || (self.window.is_none() && ProcessEnv.get("NEXUS_IS_ORCHESTRATOR").as_deref() == Some("1")),
         };
         if context.window.is_none() {
             problems.push("no window: neither --window nor NEXUS_WINDOW names it".into());
