@@ -306,7 +306,7 @@ fn an_acked_decision_stays_closed_when_the_hook_fires_again() {
     nexus.hook("w3", &idle);
     assert_eq!(nexus.names("decisions"), [format!("w3.{fingerprint}.handled.json")]);
     let again = nexus.run(&["decision-ack", "w3", &fingerprint]);
-    assert_eq!((again.status.code(), again.stdout.starts_with(b"already acked")), (Some(0), true));
+    assert_eq!((again.status.code(), again.stdout.starts_with(b"already acked: w3")), (Some(0), true));
     let log = nexus.text("action-log.jsonl").unwrap();
     assert_eq!(log.lines().count(), 1, "{log}");
     assert!(

@@ -45,7 +45,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let state = super::state_dir(invocation)?;
     let text = |name: &str| args.get_one::<String>(name).map(String::as_str);
     let named = text("window").unwrap_or_default();
-    let ack = Ack { state: &state, reason: text("reason").unwrap_or_default() };
+    let ack = Ack { state: &state, reason: text("reason").unwrap_or_default(), json: invocation.json };
     if args.get_flag("all") {
         return ack.all(&WindowName(named.to_owned()));
     }
@@ -79,12 +79,19 @@ fn record_at(state: &StateDir, path: &Path) -> Option<(WindowName, Fingerprint)>
     Some((WindowName::from_file_stem(stem)?, Fingerprint::parse(fingerprint)?))
 }
 
+/// A window's name for a terminal: without control characters.
+fn shown(window: &WindowName) -> String {
+    window.as_str().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
 /// One run.
 struct Ack<'a> {
     /// Where the records are.
     state: &'a StateDir,
     /// `--reason`.
     reason: &'a str,
+    /// `--json`: one object a record, each on its line.
+    json: bool,
 }
 
 impl Ack<'_> {
@@ -92,20 +99,30 @@ impl Ack<'_> {
     fn one(&self, window: &WindowName, fingerprint: &Fingerprint) -> anyhow::Result<u8> {
         let had_returned = self.returned_after_being_told(window, fingerprint);
         let closing = self.close(window, fingerprint)?;
+        let say = |words: &str, outcome: &str| {
+            if self.json {
+                let answer = serde_json::json!({"window": window, "fingerprint": fingerprint, "outcome": outcome});
+                render::line(&answer.to_string());
+            } else {
+                render::line(&format!("{words}: {} {fingerprint}", shown(window)));
+            }
+        };
         match closing {
             Closing::Closed => {
-                render::line(&format!("acked {window} {fingerprint}"));
+                say("acked", "acked");
                 if had_returned {
                     render::note(&format!(
-                        "ng decision-ack: {window} {fingerprint} had been removed without an ack and came back; it stays closed now"
+                        "ng decision-ack: {} {fingerprint} had been removed without an ack and came back; it stays closed now",
+                        shown(window)
                     ));
                 }
             }
-            Closing::Already => render::line(&format!("already acked {window} {fingerprint}")),
+            Closing::Already => say("already acked", "already"),
             Closing::CameBack => {
-                render::line(&format!("acked {window} {fingerprint} again"));
+                say("acked again", "came-back");
                 render::note(&format!(
-                    "ng decision-ack: {window} {fingerprint} was acked before and its file came back; some other tool writes it"
+                    "ng decision-ack: {} {fingerprint} was acked before and its file came back; some other tool writes it",
+                    shown(window)
                 ));
             }
             Closing::Missing => {
@@ -113,7 +130,10 @@ impl Ack<'_> {
                 let open: Vec<&str> = open.iter().map(|(_, fingerprint)| fingerprint.as_str()).collect();
                 let hint =
                     if open.is_empty() { "no record is open".to_owned() } else { format!("open: {}", open.join(" ")) };
-                render::note(&format!("ng decision-ack: no record {fingerprint} for window {window} ({hint})"));
+                render::note(&format!(
+                    "ng decision-ack: no record {fingerprint} for window {} ({hint})",
+                    shown(window)
+                ));
                 return Ok(NO_SUCH_RECORD);
             }
         }
@@ -126,10 +146,12 @@ impl Ack<'_> {
         let open = decisions::open_records(self.state, window).with_context(folder)?;
         if open.is_empty() {
             if decisions::has_records(self.state, window).with_context(folder)? {
-                render::line(&format!("nothing open for {window}"));
+                if !self.json {
+                    render::line(&format!("nothing open for {}", shown(window)));
+                }
                 return Ok(0);
             }
-            render::note(&format!("ng decision-ack: no records for window {window}"));
+            render::note(&format!("ng decision-ack: no records for window {}", shown(window)));
             return Ok(NO_SUCH_RECORD);
         }
         for (_, fingerprint) in &open {
