@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::config::load::{Loaded, load};
-use crate::sys::env::ProcessEnv;
+use crate::config::load::{self, Loaded};
+use crate::sys::env::{Env, ProcessEnv};
+use crate::sys::files::StateDir;
 
 pub mod render;
 
@@ -49,7 +50,12 @@ impl Invocation {
     ///
     /// Errors: every problem of the configuration, each with its place and key.
     pub(crate) fn settings(&self) -> anyhow::Result<Loaded> {
-        Ok(load(&ProcessEnv, self.root.as_deref(), &current_dir()?)?)
+        Ok(load::load(&self.env(), self.root.as_deref(), &current_dir()?)?)
+    }
+
+    /// The environment that this verb sees.
+    fn env(&self) -> VerbEnv {
+        VerbEnv { has_root: self.root.is_some() }
     }
 }
 
@@ -98,7 +104,8 @@ pub fn command() -> Command {
 ///
 /// `ng hook` is dispatched before argument parsing, since it runs inside every tool call of an agent.
 pub fn run(args: Vec<OsString>) -> ExitCode {
-    if args.get(1).is_some_and(|verb| verb == "hook") {
+    let asks_for_help = args.get(2).is_none_or(|arg| arg == "--help" || arg == "-h");
+    if args.get(1).is_some_and(|verb| verb == "hook") && !asks_for_help {
         return ExitCode::from(hook::run_fast(&args[2..]));
     }
     let verb_named = args.iter().skip(1).filter_map(|arg| arg.to_str()).find_map(verb_by_name);
@@ -115,6 +122,29 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
     match (verb.run)(&invocation, sub) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(render::failure(name, &error)),
+    }
+}
+
+/// The state directory, without reading the configuration: `NEXUS_STATE_DIR`, else below the root.
+pub(crate) fn state_dir(invocation: &Invocation) -> anyhow::Result<StateDir> {
+    let here = current_dir()?;
+    let env = invocation.env();
+    let root = load::find_root(&env, invocation.root.as_deref(), &here)?;
+    Ok(StateDir::new(load::state_dir(&env, &root, &here)?))
+}
+
+/// The environment of a verb: `--root` wins over every variable that would lead elsewhere.
+struct VerbEnv {
+    /// Whether `--root` was given.
+    has_root: bool,
+}
+
+impl Env for VerbEnv {
+    fn get(&self, name: &str) -> Option<String> {
+        if self.has_root && matches!(name, "NEXUS_ROOT" | "NEXUS_STATE_DIR" | "NEXUS_CONFIG") {
+            return None;
+        }
+        ProcessEnv.get(name)
     }
 }
 

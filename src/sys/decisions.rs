@@ -58,7 +58,7 @@ pub fn list(state: &StateDir) -> io::Result<Vec<DecisionFile>> {
     };
     let mut found = Vec::new();
     for name in &names {
-        if !name.ends_with(".json") || name.ends_with(".handled.json") {
+        if name.strip_suffix(".json").is_none_or(|stem| stem.ends_with(".handled")) {
             continue;
         }
         let split = split_name(name);
@@ -135,9 +135,9 @@ pub fn open_records(state: &StateDir, window: &WindowName) -> io::Result<Vec<(St
     let stems = stems(window);
     let ours = |name: &String| {
         let (stem, fingerprint) = split_name(name)?;
-        let is_ours = stems.iter().any(|own| own == stem);
         let is_open = names.binary_search(&format!("{stem}.{fingerprint}.handled.json")).is_err();
-        (is_ours && is_open).then(|| (stem.to_owned(), fingerprint))
+        let is_ours = stems.iter().any(|own| own == stem) && belongs(state, window, stem, name);
+        (is_open && is_ours).then(|| (stem.to_owned(), fingerprint))
     };
     Ok(names.iter().filter_map(ours).collect())
 }
@@ -148,7 +148,8 @@ pub fn has_records(state: &StateDir, window: &WindowName) -> io::Result<bool> {
     let names = files::list_names(&state.at("decisions"))?;
     Ok(names.iter().any(|name| {
         let live_name = name.replace(".handled.json", ".json");
-        split_name(&live_name).is_some_and(|(stem, _)| stems.iter().any(|own| own == stem))
+        let split = split_name(&live_name);
+        split.is_some_and(|(stem, _)| stems.iter().any(|own| own == stem) && belongs(state, window, stem, name))
     }))
 }
 
@@ -166,7 +167,9 @@ pub fn close(
         let tombstone = state.at(tombstone_path(&stem, fingerprint));
         let is_live = live.symlink_metadata().is_ok();
         let was_closed = tombstone.symlink_metadata().is_ok();
-        if !was_closed && !is_live {
+        let newest = if was_closed { &tombstone } else { &live };
+        let name = newest.file_name().unwrap_or_default().to_string_lossy();
+        if !was_closed && !is_live || !belongs(state, window, &stem, &name) {
             continue;
         }
         if !was_closed {
@@ -196,6 +199,13 @@ pub fn close(
         });
     }
     Ok(Closing::Missing)
+}
+
+/// Whether a file under one of a window's stems is the window's: the older stem is shared by several names, so there
+/// the record itself must say so.
+fn belongs(state: &StateDir, window: &WindowName, stem: &str, name: &str) -> bool {
+    stem == window.file_stem()
+        || read(&state.at("decisions").join(name)).is_ok_and(|record| record.window == window.as_str())
 }
 
 /// The stems under which a window's records may be filed, ours first.
@@ -273,6 +283,23 @@ mod tests {
         mark_unresolved(&state, &WindowName("w3".into())).unwrap();
         let marks: Vec<_> = list(&state).unwrap().iter().map(|f| f.record.as_ref().unwrap().unresolved).collect();
         assert_eq!(marks, [Some(true), None]);
+    }
+
+    #[test]
+    fn a_window_whose_older_stem_is_anothers_name_leaves_that_one_alone() {
+        let (_dir, state) = state();
+        let (ours, other) = (WindowName("a/b".into()), WindowName("a_b".into()));
+        let fingerprint = Fingerprint::parse("000000000001").unwrap();
+        create(&state, &other, &record("a_b", "000000000001")).unwrap();
+        assert!(open_records(&state, &ours).unwrap().is_empty() && !has_records(&state, &ours).unwrap());
+        assert_eq!(close(&state, &ours, &fingerprint, &[]).unwrap(), Closing::Missing);
+        // The original shell tools file ours under that stem too.
+        let text = serde_json::to_vec(&record("a/b", "000000000002")).unwrap();
+        std::fs::write(state.at("decisions/a_b.000000000002.json"), text).unwrap();
+        let open = open_records(&state, &ours).unwrap();
+        assert_eq!(open, [("a_b".to_owned(), Fingerprint::parse("000000000002").unwrap())]);
+        assert_eq!(close(&state, &ours, &open[0].1, &[]).unwrap(), Closing::Closed);
+        assert_eq!(list(&state).unwrap().len(), 1);
     }
 
     #[test]

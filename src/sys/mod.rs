@@ -14,6 +14,7 @@ pub mod logging;
 pub mod procfs;
 pub mod seed;
 pub mod terminal;
+pub mod stdin;
 pub mod ticker;
 pub mod tmux;
 pub mod transcript;

@@ -1,1 +1,332 @@
-//! stub
+//! Processes, from `/proc`: one pass over all of them, then the trees below panes.
+//!
+//! Says what runs, not what it is: profiles decide which program is an agent. A process can end between two reads;
+//! what could not be read is `None`, never a guess. A view in which we can't see ourselves is an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Deepest level below a pane's process that is followed.
+const MAX_DEPTH: usize = 10;
+/// Most bytes of a command line that are read.
+const MAX_ARGV_BYTES: u64 = 64 << 10;
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's id.
+    pub ppid: u32,
+    /// Levels below the process that was asked for, which is level 0.
+    pub depth: usize,
+    /// The program file, without the mark of a file that was replaced or deleted while it runs.
+    pub exe: Option<String>,
+    /// The command line; empty for kernel threads and zombies, `None` if it can't be read.
+    pub argv: Option<Vec<String>>,
+    /// The short name, at most 15 bytes, which a program can change.
+    pub comm: String,
+    /// The state letter: `R`, `S`, `D`, `Z`, `T`, ...
+    pub state: char,
+    /// When it started, in clock ticks since boot. With the pid and the boot, this is its identity.
+    pub start_ticks: u64,
+    /// User and system time used so far, in clock ticks.
+    pub cpu_ticks: u64,
+}
+
+impl Process {
+    /// Whether it runs: neither a zombie nor dead.
+    pub fn is_live(&self) -> bool {
+        is_live_state(self.state)
+    }
+}
+
+/// Who a process is, across the reuse of pids and across restarts of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessIdentity {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+    /// The boot it runs in; `None` if that can't be read.
+    pub boot_id: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcError {
+    /// `/proc` can't be read.
+    #[error("reading {path}: {source}")]
+    Unreadable {
+        /// What was read.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// We are not in the list, so it is of another pid namespace or hides processes.
+    #[error("{0} does not list this process itself; it belongs to another pid namespace or hides processes")]
+    Blind(PathBuf),
+    /// No process has that id.
+    #[error("there is no process {0}")]
+    NoSuchProcess(u32),
+}
+
+/// What one `stat` line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stat {
+    /// Parent.
+    ppid: u32,
+    /// Short name.
+    comm: String,
+    /// State letter.
+    state: char,
+    /// Start time.
+    start_ticks: u64,
+    /// User and system time.
+    cpu_ticks: u64,
+}
+
+/// Every process at one moment.
+#[derive(Clone, Debug)]
+pub struct ProcessTable {
+    /// Where `/proc` is.
+    root: PathBuf,
+    /// By id.
+    stats: BTreeMap<u32, Stat>,
+    /// Ids of the children, by parent.
+    children: BTreeMap<u32, Vec<u32>>,
+}
+
+impl ProcessTable {
+    /// Reads the machine's processes: one small file each.
+    pub fn read() -> Result<Self, ProcError> {
+        Self::read_at(Path::new("/proc"), std::process::id())
+    }
+
+    /// Reads a `/proc` in which process `own` must be listed.
+    fn read_at(root: &Path, own: u32) -> Result<Self, ProcError> {
+        let unreadable = |source| ProcError::Unreadable { path: root.to_owned(), source };
+        let mut table = Self { root: root.to_owned(), stats: BTreeMap::new(), children: BTreeMap::new() };
+        for entry in fs::read_dir(root).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+            // A process that ended since the listing is not there any more, which is the truth.
+            let Some(stat) = read_stat(root, pid) else { continue };
+            table.children.entry(stat.ppid).or_default().push(pid);
+            table.stats.insert(pid, stat);
+        }
+        if !table.stats.contains_key(&own) {
+            return Err(ProcError::Blind(root.to_owned()));
+        }
+        Ok(table)
+    }
+
+    /// The process and everything below it, parents before children, at most ten levels deep.
+    ///
+    /// Program file and command line are read now, for these processes only; one that has ended since, or whose id has
+    /// another owner, has `None` for both.
+    pub fn below(&self, pid: u32) -> Result<Vec<Process>, ProcError> {
+        if !self.stats.contains_key(&pid) {
+            return Err(ProcError::NoSuchProcess(pid));
+        }
+        let mut seen = BTreeSet::new();
+        let mut found = Vec::new();
+        let mut level = vec![pid];
+        for depth in 0..=MAX_DEPTH {
+            let mut next = Vec::new();
+            for pid in level {
+                let Some(stat) = self.stats.get(&pid) else { continue };
+                if seen.insert(pid) {
+                    found.push(self.process(pid, depth, stat));
+                    next.extend(self.children.get(&pid).into_iter().flatten());
+                }
+            }
+            level = next;
+        }
+        Ok(found)
+    }
+
+    /// Identity of a listed process.
+    pub fn identity(&self, pid: u32) -> Option<ProcessIdentity> {
+        let start_ticks = self.stats.get(&pid)?.start_ticks;
+        Some(ProcessIdentity { pid, start_ticks, boot_id: boot_id_at(&self.root) })
+    }
+
+    /// The process with what is read on demand.
+    fn process(&self, pid: u32, depth: usize, stat: &Stat) -> Process {
+        let folder = self.root.join(pid.to_string());
+        let exe = fs::read_link(folder.join("exe")).ok().map(|path| program(&path));
+        let argv = read_argv(&folder.join("cmdline"));
+        let is_same = read_stat(&self.root, pid).is_some_and(|now| now.start_ticks == stat.start_ticks);
+        Process {
+            pid,
+            ppid: stat.ppid,
+            depth,
+            exe: exe.filter(|_| is_same),
+            argv: argv.filter(|_| is_same),
+            comm: stat.comm.clone(),
+            state: stat.state,
+            start_ticks: stat.start_ticks,
+            cpu_ticks: stat.cpu_ticks,
+        }
+    }
+}
+
+/// The tree below one process. For several, read one [`ProcessTable`].
+pub fn tree(pid: u32) -> Result<Vec<Process>, ProcError> {
+    ProcessTable::read()?.below(pid)
+}
+
+/// Identity of a running process; `None` if there is none, or only a zombie.
+pub fn identity(pid: u32) -> Option<ProcessIdentity> {
+    let stat = read_stat(Path::new("/proc"), pid).filter(|stat| is_live_state(stat.state))?;
+    Some(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id: boot_id() })
+}
+
+/// Whether that very process still runs; `None` if it can't be told (a boot id is missing).
+pub fn is_running(known: &ProcessIdentity) -> Option<bool> {
+    match identity(known.pid) {
+        None => Some(false),
+        Some(now) if now.start_ticks != known.start_ticks => Some(false),
+        Some(now) => Some(now.boot_id? == *known.boot_id.as_ref()?),
+    }
+}
+
+/// The id of this boot of the machine.
+pub fn boot_id() -> Option<String> {
+    boot_id_at(Path::new("/proc"))
+}
+
+/// The id of the boot that a `/proc` belongs to.
+fn boot_id_at(root: &Path) -> Option<String> {
+    let text = fs::read_to_string(root.join("sys/kernel/random/boot_id")).ok()?;
+    let id = text.trim();
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+/// Reads the line about one process; `None` if it has ended or the line is odd.
+fn read_stat(root: &Path, pid: u32) -> Option<Stat> {
+    let bytes = fs::read(root.join(pid.to_string()).join("stat")).ok()?;
+    parse_stat(&String::from_utf8_lossy(&bytes))
+}
+
+/// Reads a `stat` line: `pid (comm) state ppid ...`.
+///
+/// Shape:  the name stands in parentheses and can itself hold blanks and parentheses, so the last `)` ends it.
+/// Source: proc(5); fields are counted from 1 there: utime 14, stime 15, starttime 22.
+fn parse_stat(line: &str) -> Option<Stat> {
+    let (head, tail) = line.rsplit_once(')')?;
+    let comm = head.split_once('(')?.1.to_owned();
+    // The first field after the name is number 3.
+    let fields: Vec<&str> = tail.split_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        ppid: u32::try_from(number(4)?).ok()?,
+        comm,
+        state: fields.first()?.chars().next()?,
+        start_ticks: number(22)?,
+        cpu_ticks: number(14)?.saturating_add(number(15)?),
+    })
+}
+
+/// Whether a state letter is that of a process that runs.
+fn is_live_state(state: char) -> bool {
+    !matches!(state, 'Z' | 'X' | 'x')
+}
+
+/// The program's path without the kernel's mark for a file that is gone: an upgrade in place leaves every running
+/// agent in that state.
+fn program(exe: &Path) -> String {
+    let text = exe.to_string_lossy();
+    text.strip_suffix(" (deleted)").unwrap_or(&text).to_owned()
+}
+
+/// Reads a command line: words that end in NUL.
+fn read_argv(path: &Path) -> Option<Vec<String>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(MAX_ARGV_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    Some(text.strip_suffix('\0').unwrap_or(&text).split('\0').map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A made-up `/proc` with these processes: pid, ppid, name, state letter.
+    fn fake(processes: &[(u32, u32, &str, char)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (pid, ppid, comm, state) in processes {
+            let folder = dir.path().join(pid.to_string());
+            fs::create_dir(&folder).unwrap();
+            let stat = format!("{pid} ({comm}) {state} {ppid} 1 1 0 -1 4194560 1 0 0 0 7 5 0 0 20 0 1 0 {pid}00 0 0");
+            fs::write(folder.join("stat"), stat).unwrap();
+            fs::write(folder.join("cmdline"), format!("{comm}\0--flag\0")).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn the_tree_is_walked_from_the_pane_down() {
+        let dir = fake(&[
+            (1, 0, "init", 'S'),
+            (10, 1, "bash", 'S'),
+            (11, 10, "claude", 'R'),
+            (12, 11, "sh", 'Z'),
+            (20, 1, "vi", 'S'),
+        ]);
+        let table = ProcessTable::read_at(dir.path(), 1).unwrap();
+        let found: Vec<_> = table.below(10).unwrap().iter().map(|p| (p.pid, p.depth, p.is_live())).collect();
+        assert_eq!(found, [(10, 0, true), (11, 1, true), (12, 2, false)]);
+        let claude = &table.below(11).unwrap()[0];
+        assert_eq!((claude.start_ticks, claude.cpu_ticks, claude.comm.as_str()), (1100, 12, "claude"));
+        assert_eq!(claude.argv.as_deref(), Some(&["claude".to_owned(), "--flag".to_owned()][..]));
+        assert!(matches!(table.below(99), Err(ProcError::NoSuchProcess(99))));
+    }
+
+    #[test]
+    fn a_view_without_ourselves_is_no_answer() {
+        let dir = fake(&[(1, 0, "init", 'S')]);
+        assert!(matches!(ProcessTable::read_at(dir.path(), 4711), Err(ProcError::Blind(_))));
+        assert!(matches!(ProcessTable::read_at(Path::new("/nonexistent"), 1), Err(ProcError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn a_loop_of_parents_and_a_deep_tree_end() {
+        let dir = fake(&[(1, 2, "a", 'S'), (2, 1, "b", 'S')]);
+        assert_eq!(ProcessTable::read_at(dir.path(), 1).unwrap().below(1).unwrap().len(), 2);
+        let chain: Vec<_> = (1..=30).map(|pid| (pid, pid - 1, "x", 'S')).collect();
+        assert_eq!(ProcessTable::read_at(fake(&chain).path(), 1).unwrap().below(1).unwrap().len(), MAX_DEPTH + 1);
+    }
+
+    #[test]
+    fn a_name_may_hold_blanks_and_parentheses() {
+        let stat = parse_stat("7 (a) b (c) S 3 1 1 0 -1 0 1 0 0 0 1 2 0 0 20 0 1 0 99 0 0").unwrap();
+        assert_eq!((stat.comm.as_str(), stat.state, stat.ppid, stat.start_ticks), ("a) b (c", 'S', 3, 99));
+        for odd in ["", "7", "7 (x)", "7 (x) S", "7 (x) S -1 0 0"] {
+            assert_eq!(parse_stat(odd), None, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn an_upgrade_in_place_does_not_hide_the_program() {
+        for (link, path) in [("/usr/bin/claude (deleted)", "/usr/bin/claude"), ("/bin/sh", "/bin/sh")] {
+            assert_eq!(program(Path::new(link)), path);
+        }
+    }
+
+    #[test]
+    fn we_are_who_we_are() {
+        let own = identity(std::process::id()).unwrap();
+        assert_eq!(is_running(&own), Some(true));
+        assert_eq!(is_running(&ProcessIdentity { start_ticks: own.start_ticks + 1, ..own.clone() }), Some(false));
+        assert_eq!(is_running(&ProcessIdentity { boot_id: None, ..own.clone() }), None);
+        let exe = std::env::current_exe().unwrap();
+        assert_eq!(tree(own.pid).unwrap()[0].exe.as_deref(), exe.to_str());
+    }
+}

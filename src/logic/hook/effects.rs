@@ -110,7 +110,7 @@ pub fn effects_of(event: Event, payload: &Payload, context: &HookContext, prior:
     let mut turn =
         Turn { event, payload, window, context, now, pending: prior.pending_tool, is_queued: false, effects };
     // Records come before the heartbeat, which refers to them.
-    let next = turn.heartbeat(prior.heartbeat.unwrap_or_default());
+    let next = turn.heartbeat(&prior.heartbeat.unwrap_or_default());
     turn.side_files();
     if let Some(beat) = next {
         turn.write(Heartbeat::path(window), &beat);
@@ -140,7 +140,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// The next heartbeat; `None` leaves the file as it is. Adds the effects on decision records.
-    fn heartbeat(&mut self, was: Heartbeat) -> Option<Heartbeat> {
+    fn heartbeat(&mut self, was: &Heartbeat) -> Option<Heartbeat> {
         let payload = self.payload;
         let mut beat = Heartbeat { last_turn_end: None, ..was.clone() };
         match self.event {
@@ -171,9 +171,9 @@ impl Turn<'_> {
                 }
                 "busy".clone_into(&mut beat.state);
             }
-            Event::PostToolUse => return self.after_tool(&was, beat),
+            Event::PostToolUse => return self.after_tool(was, beat),
             Event::PermissionRequest => beat = self.request(beat),
-            Event::Notification => beat = self.notification(&was, beat),
+            Event::Notification => return self.notification(was, beat).map(|beat| self.stamped(beat)),
             Event::Stop => {
                 beat = closed(beat);
                 self.effects.push(Effect::MarkUnresolved { window: self.window.clone() });
@@ -234,7 +234,7 @@ impl Turn<'_> {
     }
 
     /// The program wants attention.
-    fn notification(&mut self, was: &Heartbeat, mut beat: Heartbeat) -> Heartbeat {
+    fn notification(&mut self, was: &Heartbeat, mut beat: Heartbeat) -> Option<Heartbeat> {
         let payload = self.payload;
         let kind = clean(payload.notification_kind(), 40);
         let line = json!({
@@ -245,14 +245,17 @@ impl Turn<'_> {
             "ts": self.now.at.secs(),
         });
         self.effects.push(Effect::Append { path: "worker-notifications.jsonl", line: line.to_string() });
-        match kind.as_str() {
-            "permission_prompt" | "idle_prompt" => beat.state.clone_from(&kind),
-            _ => {}
+        if INFORMATIONAL.contains(&kind.as_str()) {
+            return None;
         }
-        // An idle orchestrator is where signals go, not a signal.
-        let is_own_idleness = kind == "idle_prompt" && self.context.is_target;
-        if is_own_idleness || INFORMATIONAL.contains(&kind.as_str()) {
-            return beat;
+        if kind == "idle_prompt" {
+            beat = closed(beat);
+            beat.queued_prompts = 0;
+            beat.state.clone_from(&kind);
+            if self.context.is_target {
+                // An idle orchestrator is where signals go, not a signal.
+                return Some(beat);
+            }
         }
         let pending_id = self.pending_field("tool_use_id");
         let excerpt = decision::excerpt_of_message(&payload.message);
@@ -268,6 +271,7 @@ impl Turn<'_> {
                 None => excerpt,
             };
             self.decide(decision::kind_of_request(&tool), &fingerprint, shown, context);
+            beat.state.clone_from(&kind);
             fingerprint.as_str().clone_into(&mut beat.open_decision);
             beat.open_tool = pending_id.unwrap_or_default();
         } else {
@@ -275,7 +279,7 @@ impl Turn<'_> {
             let context = if kind == "idle_prompt" { Value::Null } else { context };
             self.decide(&kind, &fingerprint, excerpt, context);
         }
-        beat
+        Some(beat)
     }
 
     /// Adds a decision record.
@@ -334,10 +338,8 @@ impl Turn<'_> {
                 self.target_lives();
             }
             Event::StopFailure => self.failure(&stem),
-            Event::SessionStart | Event::SessionEnd => {
-                if self.payload.source != "compact" {
-                    self.effects.push(Effect::Remove { path: pending_path });
-                }
+            Event::SessionStart | Event::SessionEnd if self.payload.source != "compact" => {
+                self.effects.push(Effect::Remove { path: pending_path });
             }
             _ => {}
         }

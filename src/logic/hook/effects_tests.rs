@@ -177,7 +177,7 @@ fn a_signature_in_a_prompt_leaves_a_receipt() {
         (format!("{sig} 0a1b2c ---\n{sig} ffffff ---"), vec!["0a1b2c", "ffffff"]),
         (format!("{sig} 0a1b2cd"), vec![]),
         (format!("{sig} ../../ ---"), vec![]),
-        (format!("{sig}"), vec![]),
+        (sig.to_owned(), vec![]),
         ("nexus-emit-sig tomorrow 0a1b2c ---".to_owned(), vec![]),
         (format!("<task-notification>\n{sig} 0a1b2c ---"), vec![]),
     ] {

@@ -55,10 +55,9 @@ impl Event {
     }
 }
 
-/// What an agent tells its hook. All of it is data from outside.
+/// What an agent tells its hook, under the agent's own field names. All of it is data from outside.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[expect(missing_docs, clippy::missing_docs_in_private_items, reason = "the agent's own field names")]
 pub struct Payload {
     #[serde(deserialize_with = "text")]
     pub hook_event_name: String,
@@ -92,6 +91,15 @@ pub struct Payload {
 }
 
 impl Payload {
+    /// Reads a payload: one JSON object. The error says what it is instead.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            // A list would be read as the fields in order.
+            return Err(if bytes.is_empty() { "it is empty".into() } else { "it is no JSON object".into() });
+        }
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    }
+
     /// Whether the event comes from a sub-agent, which may work while the session itself is idle.
     pub fn is_of_subagent(&self) -> bool {
         !self.agent_id.is_empty()
