@@ -1,1 +1,12 @@
-//! stub
+//! Workers: which windows are workers, how long each has been idle, whether it wrapped up, and what changed.
+//!
+//! [`scope`] says which windows count; [`engagement`] keeps the anchors of idle ages; [`log`] reads the action log;
+//! [`report`] checks a report; [`class`] classifies one worker; [`transition`] says what is new; [`workspace`] counts.
+
+pub mod class;
+pub mod engagement;
+pub mod log;
+pub mod report;
+pub mod scope;
+pub mod transition;
+pub mod workspace;
