@@ -5,7 +5,7 @@
 
 use super::region::{indent, is_blank_row};
 use super::rule::Layout;
-use super::style::{Cell, parse_rows};
+use super::style::{Cell, StyledRow, parse_rows};
 use crate::logic::pane::InputRow;
 
 /// Most rows that may stand below a live box (completion lists, key help, agent lists).
@@ -147,7 +147,9 @@ pub fn read(layout: &Layout, rows: &[String], at: BoxRows, styled: Option<(u16, 
         Some(Chip { text: found.get(0)?.as_str().to_owned(), lines })
     });
     let cells = styled.and_then(|(first_row, raw)| box_cells(rows, at, first_row, raw));
-    let cursor = cells.as_ref().map(|cells| cells.iter().flatten().any(|cell| cell.attr.reverse));
+    let cursor = cells
+        .as_ref()
+        .map(|rows| rows.iter().any(|row| row.end.reverse || row.cells.iter().any(|cell| cell.attr.reverse)));
     let input = match &cells {
         _ if text.is_empty() => InputRow::Blank,
         _ if !at.plain_prompt => InputRow::Typed,
@@ -189,7 +191,7 @@ fn skip_chars(row: &str, count: usize) -> &str {
 
 /// Cells of the box's text, without prompt and indentation; `None` if the styled rows are not those of the box, or
 /// carry no attribute at all (a capture without colour tells nothing).
-fn box_cells(rows: &[String], at: BoxRows, first_row: u16, raw: &[String]) -> Option<Vec<Vec<Cell>>> {
+fn box_cells(rows: &[String], at: BoxRows, first_row: u16, raw: &[String]) -> Option<Vec<StyledRow>> {
     let skip = at.first.checked_sub(usize::from(first_row))?;
     let wanted = at.last - at.first + 1;
     let raw = raw.get(skip..skip + wanted).map(|_| &raw[..skip + wanted])?;
@@ -200,19 +202,23 @@ fn box_cells(rows: &[String], at: BoxRows, first_row: u16, raw: &[String]) -> Op
     }
     for (i, row) in cells.iter_mut().enumerate() {
         // The styled rows are read later than the plain ones; if the text differs, the screen moved on in between.
-        let text: String = row.iter().map(|cell| cell.ch).collect();
+        let text: String = row.cells.iter().map(|cell| cell.ch).collect();
         if text.trim_end() != rows.get(at.first + i)?.trim_end() {
             return None;
         }
-        row.drain(..row.len().min(2));
+        row.cells.drain(..row.cells.len().min(2));
     }
     Some(cells)
 }
 
 /// Tells a suggestion (dim, its first glyph under the cursor) from typed text.
-fn judge_cells(cells: &[Vec<Cell>]) -> InputRow {
-    let visible: Vec<Cell> =
-        cells.iter().flatten().copied().filter(|cell| !cell.ch.is_whitespace() && !is_chrome(*cell)).collect();
+fn judge_cells(rows: &[StyledRow]) -> InputRow {
+    let visible: Vec<Cell> = rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .copied()
+        .filter(|cell| !cell.ch.is_whitespace() && !is_chrome(*cell))
+        .collect();
     let typed = visible.iter().any(|cell| !cell.attr.dim && !cell.attr.reverse);
     let dim = visible.iter().any(|cell| cell.attr.dim);
     match (visible.is_empty(), typed, dim) {

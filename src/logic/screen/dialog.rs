@@ -39,16 +39,18 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
     }
     let hint = hint(layout, rows);
     let options = options(layout, rows, hint.is_some());
-    if hint.is_none() && options.is_none() {
-        return Err("no-options-and-no-key-hints");
-    }
     let Some((first, last, cursor_row, labels)) = options else {
         let top = upper_edge(layout, rows, end);
+        // A page with a scroll bar hides its key hints; its upper edge is drawn by nothing else.
+        let page = is_page_edge(layout, &rows[top]) && rows[top + 1..].iter().all(|row| indent(row) != Some(0));
+        if hint.is_none() && !page {
+            return Err("no-options-and-no-key-hints");
+        }
         return Ok(Dialog { top, text: text(&rows[top..]), hint, ..Dialog::default() });
     };
     if let Some(stray) = rows[last + 1..].iter().find(|row| indent(row) == Some(0))
         && hint.is_none()
-        && !is_rule(stray, layout.rule)
+        && !is_divider(stray)
     {
         return Err("text-below-options");
     }
@@ -149,9 +151,14 @@ fn upper_edge(layout: &Layout, rows: &[String], from: usize) -> usize {
     let lowest = from.saturating_sub(MAX_ROWS);
     let is_edge = |row: &String| {
         let row = row.trim_start();
-        is_rule(row, layout.rule) || row.starts_with("▔▔▔▔▔") || row.starts_with("╭──")
+        is_rule(row, layout.rule) || is_page_edge(layout, row) || row.starts_with("╭──")
     };
     rows[lowest..=from].iter().rposition(is_edge).map_or(lowest, |at| lowest + at)
+}
+
+/// Whether the row is the upper edge of a page that covers the input box.
+fn is_page_edge(layout: &Layout, row: &str) -> bool {
+    is_rule(row, layout.page_edge)
 }
 
 /// Rows without frames, one a line, blank ones left out.

@@ -14,6 +14,8 @@ pub struct Layout {
     pub gap: char,
     /// Character that the lines above and below the input box consist of.
     pub rule: char,
+    /// Character that the upper edge of a page over the input box consists of.
+    pub page_edge: char,
     /// Glyph before the option that Enter would choose.
     pub option_cursor: char,
     /// Mark that may stand before a chosen option's label.

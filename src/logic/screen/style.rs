@@ -83,7 +83,7 @@ impl Attr {
 
 /// Reads an extended colour (`5;n` or `2;r;g;b`), taking no more numbers than belong to it.
 fn extended(mut numbers: impl Iterator<Item = u16>) -> Option<Colour> {
-    let mut byte = |numbers: &mut dyn Iterator<Item = u16>| numbers.next().and_then(|n| u8::try_from(n).ok());
+    let byte = |numbers: &mut dyn Iterator<Item = u16>| numbers.next().and_then(|n| u8::try_from(n).ok());
     match numbers.next()? {
         5 => byte(&mut numbers).map(Colour::Palette),
         2 => {
@@ -101,6 +101,15 @@ pub struct Cell {
     pub ch: char,
     /// How it is drawn.
     pub attr: Attr,
+}
+
+/// A row with attributes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StyledRow {
+    /// Its characters.
+    pub cells: Vec<Cell>,
+    /// The attribute in force at its end: tmux cuts trailing blanks, so a cursor drawn on a blank leaves only this.
+    pub end: Attr,
 }
 
 /// Collects the printed characters of a row.
@@ -129,14 +138,14 @@ impl Perform for Row {
 
 /// Reads consecutive rows as `capture-pane -e` prints them.
 ///
-/// Shape: one vector of cells a row; the flag says whether any attribute sequence was seen at all.
-pub fn parse_rows(rows: &[String]) -> (Vec<Vec<Cell>>, bool) {
+/// The flag says whether any attribute sequence was seen at all.
+pub fn parse_rows(rows: &[String]) -> (Vec<StyledRow>, bool) {
     let mut row = Row::default();
     let mut parsed = Vec::with_capacity(rows.len());
     for text in rows {
         // A fresh parser a row: a sequence cut off at a row's end must not swallow the next row.
         Parser::new().advance(&mut row, text.as_bytes());
-        parsed.push(std::mem::take(&mut row.cells));
+        parsed.push(StyledRow { cells: std::mem::take(&mut row.cells), end: row.attr });
     }
     (parsed, row.coloured)
 }
@@ -196,7 +205,8 @@ mod tests {
         let (parsed, _) = parse_rows(&rows);
         let shown: Vec<(String, String)> = parsed
             .iter()
-            .map(|cells| {
+            .map(|row| {
+                let cells = &row.cells;
                 let mark = |a: Attr| match (a.reverse, a.dim) {
                     (true, _) => 'r',
                     (_, true) => 'd',

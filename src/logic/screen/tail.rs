@@ -41,7 +41,9 @@ pub fn items(layout: &Layout, rows: &[String], end: usize, limit: usize) -> Vec<
         let head = indent(&rows[at]) == Some(0);
         let child = rows[at].trim_start().starts_with(layout.child);
         if head || child {
-            found.push(Item { text: paragraph(&rows[at..below]), row: at, head });
+            // Parts of a long error stand below their mark with blank rows between.
+            let text = if head { paragraph(&rows[at..below]) } else { joined(&rows[at..below]) };
+            found.push(Item { text, row: at, head });
             below = at;
             if found.len() == limit {
                 break;
@@ -61,8 +63,14 @@ pub fn status(layout: &Layout, rows: &[String], end: usize) -> Option<Item> {
 
 /// Joins rows up to the first blank one into one line.
 fn paragraph(rows: &[String]) -> String {
+    let end = rows.iter().position(|row| is_blank_row(row)).unwrap_or(rows.len());
+    joined(&rows[..end])
+}
+
+/// Joins rows into one line.
+fn joined(rows: &[String]) -> String {
     let mut text = String::new();
-    for row in rows.iter().take(MAX_ITEM_ROWS).take_while(|row| !is_blank_row(row)) {
+    for row in rows.iter().take(MAX_ITEM_ROWS) {
         for word in row.split_whitespace() {
             if !text.is_empty() {
                 text.push(' ');
