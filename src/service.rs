@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -22,8 +23,7 @@ use crate::sys::files::{self, StateDir};
 use crate::sys::instance::{self, Here, Replaced};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::ticker::Ticker;
-use crate::sys::tmux::client::{Socket, TmuxClient};
-use crate::sys::tmux::{self, TmuxError};
+use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
 use crate::sys::{liveness, logging};
 
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
@@ -97,7 +97,13 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         return Ok(());
     }
     files::create_private_dir(state.path()).map_err(|error| {
-        Stop::new(5, format!("cannot create the state directory {}: {error}; fix its permissions or set NEXUS_STATE_DIR", state.path().display()))
+        Stop::new(
+            5,
+            format!(
+                "cannot create the state directory {}: {error}; fix its permissions or set NEXUS_STATE_DIR",
+                state.path().display()
+            ),
+        )
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -141,20 +147,29 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
     let ended = runtime.block_on(async {
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
-        let wake = tmux.wake();
-        let agent_home = ProcessEnv
-            .non_empty("CLAUDE_CONFIG_DIR")
-            .map(PathBuf::from)
-            .or_else(|| ProcessEnv.non_empty("HOME").map(|home| PathBuf::from(home).join(".claude")));
+        let wake = Rc::new(tokio::sync::Notify::new());
+        let mut tmux_events = tmux.events();
+        let waker = Rc::clone(&wake);
         let outside = Outside {
             tmux,
             clock: Clock::System,
             state: state.clone(),
             settings,
-            agent_home,
-            observer: Observer::default(),
+            env: Box::new(ProcessEnv),
+            observer: Observer::new()?,
         };
-        daemon::run(outside, how, wake, told_to_end()?).await
+        // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
+        let listen = async move {
+            while !matches!(tmux_events.recv().await, Err(tokio::sync::broadcast::error::RecvError::Closed)) {
+                waker.notify_one();
+            }
+            std::future::pending::<()>().await;
+        };
+        let run = daemon::run(outside, how, wake, told_to_end()?);
+        tokio::select! {
+            ended = run => ended,
+            () = listen => Ok(()),
+        }
     });
     tracing::info!("watcher ended");
     drop(ticker);
@@ -168,7 +183,8 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
 
 /// Loads the settings; a missing root is 2, a bad configuration is 1.
 fn load_settings(args: &ArgMatches) -> Result<Loaded, Stop> {
-    let here = std::env::current_dir().map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}")))?;
+    let here =
+        std::env::current_dir().map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}")))?;
     let root = args.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let root = load::find_root(&ProcessEnv, root, &here).map_err(|error| Stop::new(2, error))?;
     load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))

@@ -82,7 +82,17 @@ fn logic_depends_on_nothing_that_does() {
     check_layer("src/logic", &["sys", "daemon", "cli", "tasks", "demo", "service"]);
     check_words(
         "src/logic",
-        &["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime", "tokio", "tracing", "async fn"],
+        &[
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::env",
+            "Instant::now",
+            "SystemTime",
+            "tokio",
+            "tracing",
+            "async fn",
+        ],
     );
 }
 
@@ -140,7 +150,9 @@ fn every_module_says_what_it_owns() {
 fn nothing_depends_on_a_path_outside_the_project() {
     let mut files = sources("src");
     files.extend(sources("tests"));
-    for script in ["scripts/run.sh", "scripts/test.sh", ".ci/run", "tests/lab/agent_lab.sh", "tests/lab/mock_llm.py", "README.md"] {
+    for script in
+        ["scripts/run.sh", "scripts/test.sh", ".ci/run", "tests/lab/agent_lab.sh", "tests/lab/mock_llm.py", "README.md"]
+    {
         files.push((script.to_owned(), fs::read_to_string(root().join(script)).unwrap()));
     }
     let outside = ["..", "shared"].join("/");

@@ -13,9 +13,7 @@ fn received(emit: &Value) -> bool {
 }
 
 fn held(reason: &'static str) -> impl Fn(&Value) -> bool {
-    move |emit| {
-        emit["outcome"] == "held" && emit["detail"].as_str().is_some_and(|detail| detail.starts_with(reason))
-    }
+    move |emit| emit["outcome"] == "held" && emit["detail"].as_str().is_some_and(|detail| detail.starts_with(reason))
 }
 
 /// How often the decision with this fingerprint was told to the orchestrator.

@@ -27,9 +27,9 @@ fn command() -> Command {
         )
         .arg(count)
         .subcommand(
-            Command::new("show")
-                .about("Print the text of an emit")
-                .arg(Arg::new("nonce").value_name("NONCE").help("Nonce or start of an archive name; default: the newest")),
+            Command::new("show").about("Print the text of an emit").arg(
+                Arg::new("nonce").value_name("NONCE").help("Nonce or start of an archive name; default: the newest"),
+            ),
         )
 }
 
@@ -51,7 +51,9 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     if invocation.json {
         render::json(&newest)?;
     } else if newest.is_empty() {
-        render::note("no emits yet: nothing has been told to the orchestrator (is the watcher running? ng watcher-status)");
+        render::note(
+            "no emits yet: nothing has been told to the orchestrator (is the watcher running? ng watcher-status)",
+        );
     } else {
         for row in newest {
             render::line(&line(row));

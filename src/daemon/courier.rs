@@ -178,8 +178,7 @@ impl Courier {
             let outcome = deliver::attempt(&out, &archived).await;
             // The same obstacle as before is no news.
             if !matches!(outcome, Outcome::Received(_)) && before.as_ref() != Some(&outcome) {
-                let event =
-                    journal::Event::of_outcome(out.clock.now().at, &archived.emit.signature.nonce, &outcome);
+                let event = journal::Event::of_outcome(out.clock.now().at, &archived.emit.signature.nonce, &outcome);
                 deliver::note(&out, &event, Durability::Hint);
                 tracing::info!(nonce = archived.emit.signature.nonce, ?outcome, "emit not delivered");
             }

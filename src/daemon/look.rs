@@ -91,11 +91,11 @@ fn choose<'a, T>(out: &Outside<T>, view: &'a TmuxView, now: &Now) -> Result<(&'a
     let live: Vec<&PaneFacts> = panes.into_iter().filter(|pane| pane.dead.is_none()).collect();
     match live.as_slice() {
         [] => Err(Target::Absent(format!("the pane of the window {name} is dead"))),
-        [only] => Ok((*only, out.observer.processes(only, now).0)),
+        [only] => Ok((*only, out.observer.processes(only, now))),
         several => {
             let mut agents = several
                 .iter()
-                .map(|pane| (*pane, out.observer.processes(pane, now).0))
+                .map(|pane| (*pane, out.observer.processes(pane, now)))
                 .filter(|(_, process)| process.agent.is_some());
             match (agents.next(), agents.next()) {
                 (Some(only), None) => Ok(only),

@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::logic::action::Action;
+use crate::logic::instance::records::Cycle;
 use crate::logic::schedule::{Limits, Mode, Schedule};
 use crate::logic::signal::StagedSignal;
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
-use crate::logic::instance::records::Cycle;
 use crate::sys::liveness;
 use crate::sys::tmux::Tmux;
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec};
@@ -222,7 +222,9 @@ impl<T: Tmux + 'static> Daemon<T> {
         let elapsed = ended.uptime.saturating_sub(started.uptime);
         if let Some(line) = self.schedule.finished(name, &ended, asked.rc, elapsed) {
             let text = format!("{}\n", line.line());
-            if let Err(error) = files::append_lines(&self.out.state.at("watcher-scheduler.jsonl"), &text, Durability::Hint) {
+            if let Err(error) =
+                files::append_lines(&self.out.state.at("watcher-scheduler.jsonl"), &text, Durability::Hint)
+            {
                 self.say("scheduler-log", &format!("the scheduler log can't be written: {error}"));
             }
         }

@@ -12,11 +12,13 @@ use super::outside::Outside;
 use crate::agents::Profiles;
 use crate::logic::hook::Heartbeat;
 use crate::logic::ids::PaneKey;
-use crate::logic::pane::{self, Evidence, HookFacts, Liveness, PaneVerdict, ProcessFacts, Profile, ScreenFacts, State, Witness};
+use crate::logic::pane::{
+    self, Evidence, HookFacts, Liveness, PaneVerdict, ProcessFacts, Profile, ScreenFacts, State, Witness,
+};
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::files::{self, MAX_STATE_BYTES};
-use crate::sys::procfs::{Process, ProcessTable};
+use crate::sys::procfs::ProcessTable;
 use crate::sys::tmux::{Capture, CaptureRequest, Tmux, TmuxError};
 
 /// A stamp younger than this at the read may hide a later change.
@@ -56,36 +58,33 @@ impl Observer {
         Some(table)
     }
 
-    /// What the process tree of a pane says, and the profile of the agent in it.
-    pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> (ProcessFacts, Option<Rc<Process>>) {
-        let unknown = (ProcessFacts::default(), None);
+    /// What the process tree of a pane says.
+    pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+        let unknown = ProcessFacts::default();
         let (Some(pid), Some(table)) = (facts.pid, self.table(now)) else { return unknown };
-        let tree = table.below(pid);
+        let Ok(tree) = table.below(pid) else { return unknown };
         let Some(root) = tree.first() else { return unknown };
         let live = || tree.iter().filter(|process| process.is_live());
         let found = live().find_map(|process| {
             let exe = process.exe.as_deref().unwrap_or_default();
-            let profile = self.profiles.of_process(exe, &process.argv)?;
-            Some((process, profile))
+            let argv = process.argv.as_deref().unwrap_or_default();
+            let profile = self.profiles.of_process(exe, argv)?;
+            Some((process, profile, profile.process.version(exe, argv)))
         });
-        if let Some((process, profile)) = found {
-            let exe = process.exe.as_deref().unwrap_or_default();
-            let facts = ProcessFacts {
+        if let Some((process, profile, version)) = found {
+            return ProcessFacts {
                 agent: Some(profile.name.clone()),
                 agent_pid: Some(process.pid),
-                version: profile.process.version(exe, &process.argv),
+                version,
                 liveness: Liveness::Alive,
-                shell: false,
-                other: None,
-                background_shells: None,
+                ..ProcessFacts::default()
             };
-            return (facts, Some(Rc::new((*process).clone())));
         }
         let other = live().find(|process| !process.is_shell()).map(|process| process.comm.clone());
-        let young = table.age(root, now.uptime).is_none_or(|age| age < BOOT_GRACE);
-        let unreadable = live().any(|process| process.exe.is_none());
-        let liveness = if young || unreadable { Liveness::Unknown } else { Liveness::Gone };
-        (ProcessFacts { liveness, shell: other.is_none(), other, ..ProcessFacts::default() }, None)
+        // An agent may be about to start in a young pane, and a process that can't be read may be one.
+        let unclear = table.age(root) < BOOT_GRACE || live().any(|process| process.exe.is_none());
+        let liveness = if unclear { Liveness::Unknown } else { Liveness::Gone };
+        ProcessFacts { liveness, shell: other.is_none(), other, ..ProcessFacts::default() }
     }
 
     /// The profile to judge a pane's screen by.
@@ -162,11 +161,14 @@ pub(super) struct Rows {
 }
 
 /// Verdicts on every pane of a view.
-pub(super) async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Result<Vec<ObservedPane>, TmuxError> {
+pub(super) async fn panes<T: Tmux>(
+    out: &Outside<T>,
+    view: &TmuxView,
+    now: &Now,
+) -> Result<Vec<ObservedPane>, TmuxError> {
     let observer = &out.observer;
     observer.forget_others(view);
-    let processes: Vec<ProcessFacts> =
-        view.panes.iter().map(|facts| observer.processes(facts, now).0).collect();
+    let processes: Vec<ProcessFacts> = view.panes.iter().map(|facts| observer.processes(facts, now)).collect();
     let key_of = |facts: &PaneFacts| PaneKey { server: view.server.clone(), pane: facts.pane };
     let mut wanted: Vec<(&PaneFacts, &ProcessFacts, &Profile)> = Vec::new();
     for (facts, process) in view.panes.iter().zip(&processes) {
@@ -213,7 +215,12 @@ pub(super) fn fuse<T>(
 /// Judges one screen.
 pub(super) fn judge(profile: &Profile, facts: &PaneFacts, process: &ProcessFacts, rows: &Rows) -> PaneVerdict {
     let screen = ScreenFacts { version: process.version.clone(), ..ScreenFacts::from(facts) };
-    pane::judge_screen(profile, &screen, &rows.plain, rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice())))
+    pane::judge_screen(
+        profile,
+        &screen,
+        &rows.plain,
+        rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice())),
+    )
 }
 
 /// Reads screens in two exchanges: all of them plain, then the rows of which the colour matters. `None` is a pane that

@@ -1,14 +1,12 @@
 //! Everything the daemon touches, in one place: a simulated fleet replaces it whole.
 
-use std::path::PathBuf;
-
 use super::observe::Observer;
 use crate::config::resolved::Settings;
 use crate::sys::clock::Clock;
+use crate::sys::env::Env;
 use crate::sys::files::StateDir;
 
 /// The outside as the daemon sees it.
-#[derive(Debug)]
 pub struct Outside<T> {
     /// The watched tmux server.
     pub tmux: T,
@@ -18,8 +16,14 @@ pub struct Outside<T> {
     pub state: StateDir,
     /// Checked settings.
     pub settings: Settings,
-    /// Where the agents keep their sessions (`CLAUDE_CONFIG_DIR`, else `~/.claude`); `None` if there is no home.
-    pub agent_home: Option<PathBuf>,
+    /// The environment, for where agents keep their sessions.
+    pub env: Box<dyn Env>,
     /// What was seen at the last look, so that an unchanged screen is not read again.
     pub observer: Observer,
+}
+
+impl<T> std::fmt::Debug for Outside<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outside").field("state", &self.state).finish_non_exhaustive()
+    }
 }

@@ -51,8 +51,7 @@ fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Res
 fn remember_hash(state: &StateDir, hash: &str, at_s: i64, ring: usize) -> io::Result<()> {
     let path = state.at(HASH_RING);
     let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
-    let mut lines: Vec<String> =
-        old.lines().filter(|line| !line.ends_with(hash)).map(str::to_owned).collect();
+    let mut lines: Vec<String> = old.lines().filter(|line| !line.ends_with(hash)).map(str::to_owned).collect();
     lines.push(format!("{at_s}\t{hash}"));
     let keep = lines.len().saturating_sub(ring);
     let text: String = lines.iter().skip(keep).flat_map(|line| [line.as_str(), "\n"]).collect();

@@ -36,9 +36,9 @@ async fn ask(root: &Path, args: &[&str]) -> io::Result<String> {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let output = tokio::time::timeout(DEADLINE, run)
-        .await
-        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, format!("git {} took more than 10 s", args.join(" "))))??;
+    let output = tokio::time::timeout(DEADLINE, run).await.map_err(|_| {
+        io::Error::new(io::ErrorKind::TimedOut, format!("git {} took more than 10 s", args.join(" ")))
+    })??;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         return Err(io::Error::other(format!("git {}: {}", args.join(" "), words.trim())));

@@ -1,7 +1,7 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
-pub mod child;
 pub mod action_log;
+pub mod child;
 pub mod clock;
 pub mod decisions;
 pub mod env;
@@ -13,8 +13,8 @@ pub mod lock;
 pub mod logging;
 pub mod procfs;
 pub mod seed;
-pub mod terminal;
 pub mod stdin;
+pub mod terminal;
 pub mod ticker;
 pub mod tmux;
 pub mod transcript;

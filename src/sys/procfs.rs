@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Deepest level below a pane's process that is followed.
 const MAX_DEPTH: usize = 10;
@@ -37,6 +38,12 @@ pub struct Process {
 }
 
 impl Process {
+    /// Whether it is a shell by its short name; one that runs a script is a shell too.
+    pub fn is_shell(&self) -> bool {
+        const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
+        SHELLS.contains(&self.comm.trim_start_matches('-'))
+    }
+
     /// Whether it runs: neither a zombie nor dead.
     pub fn is_live(&self) -> bool {
         is_live_state(self.state)
@@ -93,6 +100,8 @@ struct Stat {
 pub struct ProcessTable {
     /// Where `/proc` is.
     root: PathBuf,
+    /// Time since boot when it was read, time asleep included, as start times count it.
+    read_at_uptime: Duration,
     /// By id.
     stats: BTreeMap<u32, Stat>,
     /// Ids of the children, by parent.
@@ -108,7 +117,10 @@ impl ProcessTable {
     /// Reads a `/proc` in which process `own` must be listed.
     fn read_at(root: &Path, own: u32) -> Result<Self, ProcError> {
         let unreadable = |source| ProcError::Unreadable { path: root.to_owned(), source };
-        let mut table = Self { root: root.to_owned(), stats: BTreeMap::new(), children: BTreeMap::new() };
+        let boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let read_at_uptime = Duration::from_secs(u64::try_from(boot.tv_sec).unwrap_or(0));
+        let mut table =
+            Self { root: root.to_owned(), read_at_uptime, stats: BTreeMap::new(), children: BTreeMap::new() };
         for entry in fs::read_dir(root).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -146,6 +158,13 @@ impl ProcessTable {
             level = next;
         }
         Ok(found)
+    }
+
+    /// How long a process had been running when the table was read; time asleep counts.
+    pub fn age(&self, process: &Process) -> Duration {
+        let per_second = rustix::param::clock_ticks_per_second().max(1);
+        let started = Duration::from_millis(process.start_ticks.saturating_mul(1000) / per_second);
+        self.read_at_uptime.saturating_sub(started)
     }
 
     /// Identity of a listed process.

@@ -130,7 +130,9 @@ impl Hold {
             Self::Unproven => "the box holds a folded paste that can't be proven ours; look and send or clear it",
             Self::CannotTell => "what the pane is doing can't be told",
             Self::Changed => "the pane changed between the look and the act",
-            Self::NoJournal => "the state directory can't be written, so the delivery could not be journalled; free space or fix its permissions",
+            Self::NoJournal => {
+                "the state directory can't be written, so the delivery could not be journalled; free space or fix its permissions"
+            }
         }
     }
 }

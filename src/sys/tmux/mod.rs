@@ -18,7 +18,7 @@ mod parse;
 
 pub use client::TmuxClient;
 pub use framer::TmuxEvent;
-pub use oneshot::Socket;
+pub use oneshot::{Socket, check_installed};
 pub use parse::version_is_supported;
 
 /// Why tmux could not be asked or did not do it.

@@ -48,6 +48,27 @@ impl Socket {
     }
 }
 
+/// How long `tmux -V` may take.
+const VERSION_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Checks that a tmux that we support is installed; asks no server.
+///
+/// Errors: `NotInstalled`, `TooOld` with its own words, `Timeout`, `Io`.
+pub async fn check_installed() -> Result<(), TmuxError> {
+    const DOING: &str = "asking tmux for its version";
+    let io = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => TmuxError::NotInstalled,
+        _ => TmuxError::Io { doing: DOING, why: error.to_string() },
+    };
+    let run = Command::new("tmux").arg("-V").stdin(Stdio::null()).kill_on_drop(true).output();
+    let output = tokio::time::timeout(VERSION_DEADLINE, run)
+        .await
+        .map_err(|_| TmuxError::Timeout { doing: DOING, after_ms: 5000 })?
+        .map_err(io)?;
+    let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if super::version_is_supported(&found) { Ok(()) } else { Err(TmuxError::TooOld { found }) }
+}
+
 /// What tmux's client needs of the environment. It sends all that it has to the server before it counts as identified,
 /// and a client that ends halfway has crashed servers up to 3.6a (tmux pulls 4980, 5004), so it is given little.
 const ENVIRONMENT: [&str; 8] = ["PATH", "HOME", "TMUX", "TMUX_TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TERM"];

@@ -1,0 +1,91 @@
+//! The witnesses that are files: the prompt hook's receipt, and the session transcript.
+
+use std::path::PathBuf;
+
+use super::outside::Outside;
+use crate::logic::delivery::{Proof, ProofBy};
+use crate::logic::hook::{Heartbeat, receipt_path};
+use crate::logic::ids::{Signature, WindowName};
+use crate::sys::files::{self, MAX_STATE_BYTES};
+use crate::sys::transcript::{self, Found};
+
+/// Watches the file witnesses for one signature.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// The transcript and where to read on.
+    transcript: Option<(PathBuf, u64)>,
+    /// The reading failed and was logged.
+    said: bool,
+}
+
+impl Watch {
+    /// A watch that goes on from a journalled place in the transcript.
+    pub(super) fn new<T>(_out: &Outside<T>, from: Option<(String, u64)>) -> Self {
+        Self { transcript: from.map(|(path, offset)| (PathBuf::from(path), offset)), said: false }
+    }
+
+    /// Notes the present end of the transcript: only what comes later is about this delivery.
+    pub(super) fn begin<T>(&mut self, out: &Outside<T>) {
+        self.transcript =
+            session_file(out).map(|path| (path.clone(), transcript::end_offset(&path).unwrap_or_default()));
+    }
+
+    /// The place in the transcript, for the journal.
+    pub(super) fn transcript(&self) -> Option<(String, u64)> {
+        self.transcript.as_ref().map(|(path, offset)| (path.display().to_string(), *offset))
+    }
+
+    /// A proof, if one of the witnesses that count has seen the signature.
+    pub(super) fn proof<T>(&mut self, out: &Outside<T>, signature: &Signature) -> Option<Proof> {
+        if out.settings.witnesses.hook && has_receipt(out, signature) {
+            return Some(Proof { by: ProofBy::Hook, queued: false });
+        }
+        if !out.settings.witnesses.transcript {
+            return None;
+        }
+        if self.transcript.is_none() {
+            // A session writes its file at its first prompt; all of a file that was not there before is later.
+            self.transcript = session_file(out).map(|path| (path, 0));
+        }
+        let (path, offset) = self.transcript.as_mut()?;
+        match transcript::find_signature(path, *offset, &signature.needle()) {
+            Ok(search) => {
+                *offset = search.next_offset;
+                let queued = match search.found {
+                    Found::None => return None,
+                    Found::Enqueued => true,
+                    Found::User => false,
+                };
+                Some(Proof { by: ProofBy::Transcript, queued })
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.said, true) {
+                    tracing::warn!(%error, path = %path.display(), "the transcript can't be read");
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Whether the prompt hook wrote a receipt for exactly this signature.
+fn has_receipt<T>(out: &Outside<T>, signature: &Signature) -> bool {
+    let Some(path) = receipt_path(&signature.nonce) else { return false };
+    let Ok(Some(text)) = files::read_text(&out.state.at(path), MAX_STATE_BYTES) else { return false };
+    serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|receipt| receipt["iso"] == signature.iso.as_str())
+}
+
+/// The transcript of the target's session: by its hooks, else by the session id pinned when it was started.
+fn session_file<T>(out: &Outside<T>) -> Option<PathBuf> {
+    let target = WindowName(out.settings.target_window.clone());
+    let read = |path: String| files::read_text(&out.state.at(path), MAX_STATE_BYTES).ok().flatten();
+    let heartbeat = read(Heartbeat::path(&target)).and_then(|text| Heartbeat::parse(&text));
+    if let Some(heartbeat) = heartbeat {
+        let told = Some(PathBuf::from(&heartbeat.transcript_path)).filter(|path| path.is_absolute());
+        // A session that has not written yet has no file; the path that its hook told is where it will be.
+        return transcript::locate(out.env.as_ref(), &heartbeat.session_id, told.as_deref(), Some(&out.settings.root))
+            .or(told);
+    }
+    let pinned = read("orchestrator-session-id".to_owned())?;
+    transcript::locate(out.env.as_ref(), pinned.trim(), None, Some(&out.settings.root))
+}
