@@ -230,6 +230,10 @@ pub struct Snapshot {
     pub report_texts: BTreeMap<String, ReportText>,
     /// Small state files, by path relative to the state directory. A task names those it wants in its `files`.
     pub files: BTreeMap<&'static str, StateText>,
+    /// `monitor/services.registry`: names in it are not workers.
+    pub registry: StateText,
+    /// The file that `status_surface.url_file` names; absent if the setting is.
+    pub status_page: StateText,
     /// Names in `diffs/`, for pruning.
     pub archive_names: Gathered<Vec<String>>,
     /// What every producer has staged, by task name (for `compose_emit`).

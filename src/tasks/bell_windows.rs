@@ -1,11 +1,14 @@
-//! `bell_windows`: Lists standing bells on worker windows.
+//! `bell_windows`: lists standing bells on worker windows. Their delivery clears them.
 
 use std::time::Duration;
 
 use super::{Class, Need, Out, Task, TaskSpec};
 use crate::config::resolved::Settings;
+use crate::logic::emit::bells;
+use crate::logic::signal::StagedSignal;
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
+use crate::logic::worker::scope;
 
 pub(super) const SPEC: TaskSpec = TaskSpec {
     name: "bell_windows",
@@ -13,18 +16,74 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Cheap,
     needs: &[Need::Tmux],
     doc: "Lists standing bells on worker windows.",
-    build: |settings| Box::new(Memory::new(settings)),
+    build: |settings| Box::new(BellWindows::new(settings)),
 };
 
-/// Memory of the task.
-struct Memory {}
+/// The task has no memory beyond its settings: tmux remembers the bells.
+struct BellWindows {
+    /// The orchestrator's window.
+    target: String,
+    /// `monitor.tmux.sessions`.
+    sessions: Vec<String>,
+}
 
-impl Memory {
-    fn new(_settings: &Settings) -> Self {
-        Self {}
+impl BellWindows {
+    fn new(settings: &Settings) -> Self {
+        Self { target: settings.target_window.clone(), sessions: settings.tmux_sessions.clone() }
     }
 }
 
-impl Task for Memory {
-    fn decide(&mut self, _now: &Now, _snap: &Snapshot, _out: &mut Out) {}
+impl Task for BellWindows {
+    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+        let Some(view) = snap.tmux.got() else { return };
+        let Some(sessions) = scope::sessions(&view.panes, &self.sessions, &self.target) else { return };
+        let windows = scope::windows(&view.panes, &sessions);
+        let section = bells::section(&windows, &self.target);
+        out.staged =
+            Some(StagedSignal { at: now.at, sections: section.into_iter().collect(), ..StagedSignal::default() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, settings, tmux};
+    use super::*;
+    use crate::logic::ids::WindowId;
+    use crate::logic::signal::Commit;
+    use crate::logic::snapshot::{Gathered, PaneFacts};
+    use crate::logic::worker::scope::tests::pane;
+
+    fn staged(tmux: Gathered<crate::logic::snapshot::TmuxView>) -> Option<StagedSignal> {
+        let mut out = Out::default();
+        BellWindows::new(&settings()).decide(&at(100), &Snapshot { tmux, ..Snapshot::default() }, &mut out);
+        out.staged
+    }
+
+    fn ringing(number: u32, name: &str) -> PaneFacts {
+        PaneFacts { bell: true, ..pane(number, name) }
+    }
+
+    #[test]
+    fn bells_of_workers_are_listed_and_cleared_by_delivery() {
+        let panes = vec![
+            ringing(1, "orchestrator"),
+            ringing(2, "monitor"),
+            ringing(3, "•w3"),
+            pane(4, "quiet"),
+            ringing(5, "worker-3"),
+            PaneFacts { pane: crate::logic::ids::PaneId::new(50), ..ringing(5, "worker-3") },
+        ];
+        let staged = staged(tmux(panes)).unwrap();
+        let [section] = staged.sections.as_slice() else { panic!("{staged:?}") };
+        assert_eq!(section.lines, ["  - worker-3 (idx 5)"]);
+        assert_eq!(section.commits, [Commit::ClearBells { windows: vec![WindowId::new(5)] }]);
+        assert!(section.pages);
+    }
+
+    #[test]
+    fn no_bell_is_staged_as_nothing_and_no_answer_is_not_staged() {
+        assert_eq!(staged(tmux(vec![pane(1, "orchestrator")])).unwrap().sections, []);
+        assert_eq!(staged(Gathered::Failed("timeout".into())), None);
+        assert_eq!(staged(tmux(vec![ringing(5, "in-another-session")])), None);
+    }
 }

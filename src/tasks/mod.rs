@@ -18,6 +18,8 @@ mod pending_decisions;
 mod prune_archive;
 mod snapshot_local;
 mod target_window;
+#[cfg(test)]
+mod testing;
 
 /// What a task wants in the [`Snapshot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +38,10 @@ pub enum Need {
     ArchiveNames,
     /// `staged` and `nonce`.
     Staged,
+    /// `registry`: the text of `<root>/monitor/services.registry`.
+    Registry,
+    /// `status_page`: the text of the file that `status_surface.url_file` names.
+    StatusPage,
     /// `files[path]`: a small state file, by its path relative to the state directory.
     File(&'static str),
 }
@@ -112,3 +118,43 @@ pub const TASKS: &[TaskSpec] = &[
     snapshot_local::SPEC,
     target_window::SPEC,
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        let names: Vec<_> = TASKS.iter().map(|task| task.name).collect();
+        let mut sorted = names.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(names, sorted);
+    }
+
+    #[test]
+    fn every_task_has_its_row_in_the_documentation() {
+        let page = include_str!("../../docs/tasks.md");
+        let settings = Settings::defaults(Path::new("/nexus"));
+        for task in TASKS {
+            let cadence = (task.every)(&settings).as_secs();
+            let row = format!("| `{}` | {cadence} s | {} | {} |", task.name, task.class.word(), task.doc);
+            assert!(page.contains(&row), "docs/tasks.md lacks a row that begins with:\n{row}");
+        }
+    }
+
+    #[test]
+    fn every_task_survives_an_empty_world() {
+        let settings = Settings::defaults(Path::new("/nexus"));
+        for spec in TASKS {
+            let mut task = (spec.build)(&settings);
+            for at in [0, 1, 1] {
+                let mut out = Out::default();
+                task.decide(&Now::fixed(crate::logic::time::Timestamp::from_secs(at)), &Snapshot::default(), &mut out);
+                assert!(out.staged.is_none_or(|staged| staged.sections.is_empty()), "{}", spec.name);
+            }
+        }
+    }
+}

@@ -1,9 +1,11 @@
-//! `prune_archive`: Deletes old archived emits and rotates oversized logs.
+//! `prune_archive`: deletes old archived emits by name and rotates oversized logs.
 
 use std::time::Duration;
 
 use super::{Class, Need, Out, Task, TaskSpec};
 use crate::config::resolved::Settings;
+use crate::logic::action::Action;
+use crate::logic::emit::archive::{Retention, to_prune};
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
 
@@ -13,18 +15,94 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Cheap,
     needs: &[Need::ArchiveNames],
     doc: "Deletes old archived emits and rotates oversized logs.",
-    build: |settings| Box::new(Memory::new(settings)),
+    build: |settings| Box::new(PruneArchive::new(settings)),
 };
 
-/// Memory of the task.
-struct Memory {}
+/// Logs that grow with every event, relative to the state directory.
+const STATE_LOGS: [&str; 3] = ["action-log.jsonl", "emits.jsonl", "worker-notifications.jsonl"];
 
-impl Memory {
-    fn new(_settings: &Settings) -> Self {
-        Self {}
+/// The log of the scheduler, which has a limit of its own.
+const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
+
+/// Memory of the task.
+struct PruneArchive {
+    /// Limits on the archive.
+    limits: Retention,
+    /// `monitor.state_log_max_bytes`.
+    log_max_bytes: u64,
+    /// `monitor.scheduler.log_max_bytes`.
+    scheduler_log_max_bytes: u64,
+}
+
+impl PruneArchive {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            limits: Retention {
+                keep: settings.archive_keep,
+                max_files: settings.archive_max_files,
+                max_per_run: settings.archive_prune_max,
+            },
+            log_max_bytes: settings.state_log_max_bytes,
+            scheduler_log_max_bytes: settings.scheduler_log_max_bytes,
+        }
     }
 }
 
-impl Task for Memory {
-    fn decide(&mut self, _now: &Now, _snap: &Snapshot, _out: &mut Out) {}
+impl Task for PruneArchive {
+    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+        if let Some(names) = snap.archive_names.got() {
+            let names = to_prune(names, now.at, self.limits);
+            if !names.is_empty() {
+                out.actions.push(Action::PruneArchive { names });
+            }
+        }
+        let logs = STATE_LOGS.map(|path| (path, self.log_max_bytes));
+        for (path, max_bytes) in logs.into_iter().chain([(SCHEDULER_LOG, self.scheduler_log_max_bytes)]) {
+            out.actions.push(Action::RotateLog { path: path.to_owned(), max_bytes, keep: self.limits.keep });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::settings;
+    use super::*;
+    use crate::logic::snapshot::Gathered;
+    use crate::logic::time::Timestamp;
+
+    #[test]
+    fn old_emits_go_and_every_growing_log_is_bounded() {
+        let old = "2026-05-01_00-00-00_aaaaaa.md".to_owned();
+        let names = Gathered::Got(vec![old.clone(), "2026-05-10_00-00-00_bbbbbb.md".into()]);
+        let now = Now::fixed(Timestamp::parse_iso("2026-05-11T00:00:00Z").unwrap());
+        let mut out = Out::default();
+        let snap = Snapshot { archive_names: names, ..Snapshot::default() };
+        PruneArchive::new(&settings()).decide(&now, &snap, &mut out);
+        assert_eq!(out.actions.first(), Some(&Action::PruneArchive { names: vec![old] }));
+        let rotated: Vec<_> = out
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::RotateLog { path, max_bytes, .. } => Some((path.as_str(), max_bytes >> 20)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            rotated,
+            [
+                ("action-log.jsonl", 10),
+                ("emits.jsonl", 10),
+                ("worker-notifications.jsonl", 10),
+                ("watcher-scheduler.jsonl", 50)
+            ]
+        );
+    }
+
+    #[test]
+    fn an_archive_that_cannot_be_listed_is_left_alone() {
+        let mut out = Out::default();
+        let snap = Snapshot { archive_names: Gathered::Failed("denied".into()), ..Snapshot::default() };
+        PruneArchive::new(&settings()).decide(&super::super::testing::at(1), &snap, &mut out);
+        assert!(out.actions.iter().all(|action| matches!(action, Action::RotateLog { .. })));
+    }
 }

@@ -1,11 +1,27 @@
-//! `target_window`: Tells whether the orchestrator's window holds a live pane.
+//! `target_window`: tells whether the orchestrator's window holds a live pane.
+//!
+//! A pane that `remain-on-exit` keeps after its command ended is not a presence. A tmux that did not answer is not
+//! an absence.
 
 use std::time::Duration;
 
 use super::{Class, Need, Out, Task, TaskSpec};
 use crate::config::resolved::Settings;
-use crate::logic::snapshot::Snapshot;
+use crate::logic::action::Action;
+use crate::logic::snapshot::{Gathered, PaneFacts, Snapshot};
 use crate::logic::time::Now;
+
+/// Return code for "no live pane".
+const ABSENT: i32 = 2;
+
+/// Return code for "could not look": try again later.
+const TRY_LATER: i32 = 75;
+
+/// Cadence of `compose_emit` while the target is missing.
+const HURRY_EVERY: Duration = Duration::from_secs(5);
+
+/// How long that cadence lasts, and how often it is asked for.
+const HURRY_LASTING: Duration = Duration::from_secs(60);
 
 pub(super) const SPEC: TaskSpec = TaskSpec {
     name: "target_window",
@@ -13,18 +29,99 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Cheap,
     needs: &[Need::Tmux],
     doc: "Tells whether the orchestrator's window holds a live pane.",
-    build: |settings| Box::new(Memory::new(settings)),
+    build: |settings| Box::new(TargetWindow::new(settings)),
 };
 
 /// Memory of the task.
-struct Memory {}
+struct TargetWindow {
+    /// The window's name.
+    target: String,
+    /// Sessions in which it counts; empty means any.
+    sessions: Vec<String>,
+    /// When `compose_emit` was last hurried in this absence.
+    hurried_at: Option<Duration>,
+}
 
-impl Memory {
-    fn new(_settings: &Settings) -> Self {
-        Self {}
+impl TargetWindow {
+    fn new(settings: &Settings) -> Self {
+        let any = settings.tmux_sessions.iter().any(|name| name == "*");
+        let sessions = if any { Vec::new() } else { settings.tmux_sessions.clone() };
+        Self { target: settings.target_window.clone(), sessions, hurried_at: None }
+    }
+
+    /// Whether this pane is the target, alive.
+    fn is_presence(&self, pane: &PaneFacts) -> bool {
+        let in_scope = self.sessions.is_empty() || self.sessions.contains(&pane.session_name);
+        in_scope && pane.window_name.as_str() == self.target && pane.dead.is_none()
     }
 }
 
-impl Task for Memory {
-    fn decide(&mut self, _now: &Now, _snap: &Snapshot, _out: &mut Out) {}
+impl Task for TargetWindow {
+    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+        let view = match &snap.tmux {
+            Gathered::Got(view) => view,
+            Gathered::NotAsked => return,
+            Gathered::Failed(_) => {
+                out.rc = TRY_LATER;
+                return;
+            }
+        };
+        if view.panes.iter().any(|pane| self.is_presence(pane)) {
+            self.hurried_at = None;
+            return;
+        }
+        out.rc = ABSENT;
+        let lasts = self.hurried_at.is_some_and(|at| now.uptime.saturating_sub(at) < HURRY_LASTING);
+        if !lasts {
+            self.hurried_at = Some(now.uptime);
+            out.actions.push(Action::Hurry { task: "compose_emit", every: HURRY_EVERY, lasting: HURRY_LASTING });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, settings, tmux};
+    use super::*;
+    use crate::logic::snapshot::DeadPane;
+    use crate::logic::worker::scope::tests::pane;
+
+    fn run(task: &mut TargetWindow, secs: i64, tmux: Gathered<crate::logic::snapshot::TmuxView>) -> (i32, usize) {
+        let mut out = Out::default();
+        task.decide(&at(secs), &Snapshot { tmux, ..Snapshot::default() }, &mut out);
+        (out.rc, out.actions.len())
+    }
+
+    #[test]
+    fn presence_is_a_live_pane_in_the_window_of_exactly_that_name() {
+        let dead = PaneFacts { dead: Some(DeadPane::default()), ..pane(1, "orchestrator") };
+        for (panes, rc) in [
+            (vec![pane(1, "orchestrator")], 0),
+            (vec![dead.clone(), pane(2, "orchestrator")], 0),
+            (vec![dead], 2),
+            (vec![pane(1, "orchestrator-2")], 2),
+            (vec![pane(1, "Orchestrator")], 2),
+            (vec![], 2),
+        ] {
+            let mut task = TargetWindow::new(&settings());
+            assert_eq!(run(&mut task, 100, tmux(panes.clone())).0, rc, "{panes:?}");
+        }
+    }
+
+    #[test]
+    fn a_tmux_that_did_not_answer_is_no_absence() {
+        let mut task = TargetWindow::new(&settings());
+        assert_eq!(run(&mut task, 100, Gathered::Failed("timeout".into())), (75, 0));
+        assert_eq!(run(&mut task, 100, Gathered::NotAsked), (0, 0));
+    }
+
+    #[test]
+    fn an_absence_hurries_the_report_once_a_minute() {
+        let mut task = TargetWindow::new(&settings());
+        let hurried: Vec<usize> =
+            [100, 102, 158, 160, 162].iter().map(|secs| run(&mut task, *secs, tmux(vec![])).1).collect();
+        assert_eq!(hurried, [1, 0, 0, 1, 0]);
+        assert_eq!(run(&mut task, 164, tmux(vec![pane(1, "orchestrator")])), (0, 0));
+        assert_eq!(run(&mut task, 166, tmux(vec![])), (2, 1));
+    }
 }
