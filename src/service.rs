@@ -127,7 +127,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     let guard = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
         .map_err(|error| Stop::new(5, format!("{error:#}")))?;
     for notice in &notices {
-        tracing::warn!("{notice}");
+        tracing::info!("{notice}");
     }
     let ticker = Ticker::start(&state, &settings.target_window, settings.heartbeat_tick)
         .map_err(|error| Stop::new(1, format!("cannot start the heartbeat: {error}")))?;

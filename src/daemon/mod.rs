@@ -221,7 +221,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let ended = self.out.clock.now();
         let elapsed = ended.uptime.saturating_sub(started.uptime);
         if let Some(line) = self.schedule.finished(name, &ended, asked.rc, elapsed) {
-            let text = format!("{}\n", line.line());
+            let text = line.line();
             if let Err(error) =
                 files::append_lines(&self.out.state.at("watcher-scheduler.jsonl"), &text, Durability::Hint)
             {
