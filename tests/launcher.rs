@@ -2,6 +2,7 @@
 //! that each way of ending can be had; `tests/launcher_real.rs` starts the service itself.
 
 #![expect(clippy::disallowed_methods, reason = "tests start children of their own")]
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

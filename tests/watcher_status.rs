@@ -1,6 +1,7 @@
 //! `ng watcher-status` and `monitor/ng` from outside: exit codes, what is said, and that looking changes nothing.
 
 #![expect(clippy::disallowed_methods, reason = "tests start children of their own")]
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
