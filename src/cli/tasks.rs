@@ -29,7 +29,9 @@ fn run(invocation: &Invocation, _args: &ArgMatches) -> anyhow::Result<u8> {
     if invocation.json {
         render::json(&rows)?;
     } else {
-        table(&rows).iter().for_each(|line| render::line(line));
+        for line in table(&rows) {
+            render::line(&line);
+        }
     }
     Ok(0)
 }

@@ -37,6 +37,7 @@ fn command() -> Command {
         )
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every verb has this shape")]
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     match answer(invocation, args.get_flag("scheduler")) {
         Ok(verdict) => Ok(verdict.rc()),
@@ -54,6 +55,7 @@ pub(super) fn settings(invocation: &Invocation) -> anyhow::Result<Settings> {
         Some(root) => root,
         None => std::env::current_dir().context("finding the current directory; say --root DIR")?,
     };
+    anyhow::ensure!(root.is_dir(), "there is no directory {}; say --root DIR or set NEXUS_ROOT", root.display());
     let mut settings = Settings::defaults(&root);
     if let Some(state_dir) = env.non_empty("NEXUS_STATE_DIR") {
         settings.state_dir = state_dir.into();
@@ -75,9 +77,9 @@ fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdi
     if invocation.json {
         render::json(&WithScheduler { status: &status, scheduler: with_scheduler.then_some(&rows) })?;
     } else {
-        status.lines().iter().for_each(|line| render::line(line));
-        if with_scheduler {
-            tasks::table(&rows).iter().for_each(|line| render::line(line));
+        let table = if with_scheduler { tasks::table(&rows) } else { Vec::new() };
+        for line in status.lines().iter().chain(&table) {
+            render::line(line);
         }
     }
     Ok(judgement.verdict)

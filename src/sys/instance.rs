@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -51,9 +51,9 @@ impl Here {
     }
 
     /// How this process describes itself in the lock file. `tmux` is the socket that it watches.
-    pub fn describe(&self, env: &dyn Env, nexus_root: &std::path::Path, tmux: &str, now: &Now) -> Holder {
+    pub fn describe(&self, env: &dyn Env, nexus_root: &Path, tmux: &str, now: &Now) -> Holder {
         let user = env.non_empty("USER").or_else(|| env.non_empty("LOGNAME"));
-        let sandboxed = env.non_empty("IS_SANDBOX").is_some() || std::path::Path::new("/.dockerenv").exists();
+        let sandboxed = env.non_empty("IS_SANDBOX").is_some() || Path::new("/.dockerenv").exists();
         Holder {
             pid: Some(std::process::id()),
             host: self.host.clone(),
@@ -203,6 +203,30 @@ pub fn instance_status(state: &StateDir) -> String {
     }
 }
 
+/// The one line that refuses a start because the lock is held: who holds it, and what to do. `metadata` is what
+/// [`lock::LockError::Held`] carries.
+pub fn refusal(lock: &Path, metadata: &str) -> String {
+    let holder = Holder::parse(metadata);
+    let here = Here::look();
+    let assessment = holder.assess(&here.host, &here.boot_id);
+    let known = |value: &str| if value.is_empty() { "?".to_owned() } else { value.to_owned() };
+    let pid = holder.pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+    let advice = match assessment {
+        Assessment::LiveLocal => "use it, or take over with --replace".to_owned(),
+        Assessment::LiveRemote => format!("use it, or end it on host {}", holder.host),
+        Assessment::StaleReboot | Assessment::Unknown => {
+            format!("its text does not name the holder; find it with `fuser {}`", lock.display())
+        }
+    };
+    format!(
+        "another watcher holds {} ({}: pid {pid} on {}, since {}); {advice}",
+        lock.display(),
+        assessment.word(),
+        known(&holder.host),
+        known(&holder.started_at)
+    )
+}
+
 /// Judges the beacon of a watcher on another host, for a starter that found the lock free.
 pub fn remote_verdict(state: &StateDir, now: Timestamp, stale_after: Duration) -> BeaconVerdict {
     match files::read_text(&state.at(BEACON_FILE), MAX_STATE_BYTES) {
@@ -246,7 +270,6 @@ mod tests {
 
     use std::collections::BTreeMap;
     use std::io::{BufRead as _, BufReader};
-    use std::path::Path;
     use std::process::{Child, Command, Stdio};
 
     use super::*;
@@ -381,6 +404,21 @@ mod tests {
         fs::write(&path, "").unwrap();
         let error = replace_holder(&StateDir::new(path), GRACE).unwrap_err();
         assert_eq!(error.exit_code(), 5, "{error}");
+    }
+
+    #[test]
+    fn a_refusal_names_the_holder_and_what_to_do_row_by_row() {
+        let here = Here::look();
+        let holder = Holder { pid: Some(7), host: here.host, boot_id: here.boot_id, ..Holder::default() };
+        let check = |name: &str, holder: &Holder, words: [&str; 2]| {
+            let text = refusal(Path::new("/s/lock"), &holder.render());
+            assert!(words.iter().all(|word| text.contains(word)) && text.lines().count() == 1, "{name}: {text}");
+        };
+        check("a peer", &holder, ["live-local: pid 7", "--replace"]);
+        let remote = Holder { host: "elsewhere".into(), ..holder.clone() };
+        check("another host", &remote, ["live-remote", "end it on host elsewhere"]);
+        check("another boot", &Holder { boot_id: "old".into(), ..holder }, ["stale-reboot", "fuser /s/lock"]);
+        check("no text", &Holder::default(), ["unknown: pid ?", "fuser /s/lock"]);
     }
 
     #[test]

@@ -1,0 +1,124 @@
+//! `ng watcher-status` and `monitor/ng` from outside: exit codes, what is said, and that looking changes nothing.
+
+#![expect(clippy::disallowed_methods, reason = "tests start children of their own")]
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+/// An empty nexus.
+struct Nexus {
+    dir: tempfile::TempDir,
+}
+
+impl Nexus {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn state(&self, name: &str) -> PathBuf {
+        self.dir.path().join("monitor/.state").join(name)
+    }
+
+    fn write(&self, name: &str, text: &[u8]) {
+        let path = self.state(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn age(&self, name: &str, secs: u64) {
+        let file = fs::File::options().write(true).open(self.state(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(secs)).unwrap();
+    }
+
+    fn run(&self, program: &Path, args: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        command.env_clear().env("HOME", self.dir.path()).env("PATH", std::env::var("PATH").unwrap());
+        command.args(args).current_dir(self.dir.path()).output().unwrap()
+    }
+
+    fn status(&self, args: &[&str]) -> Output {
+        let root = self.dir.path().to_str().unwrap();
+        self.run(Path::new(env!("CARGO_BIN_EXE_ng")), &[&["--root", root, "watcher-status"], args].concat())
+    }
+}
+
+fn check(output: &Output, code: i32, words: &str) {
+    let said = [&output.stdout[..], &output.stderr[..]].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.contains(words), "{words:?} in {said}");
+}
+
+#[test]
+fn the_exit_code_is_the_verdict() {
+    let nexus = Nexus::new();
+    check(&nexus.status(&[]), 3, "state=NO-HEARTBEAT");
+    assert!(!nexus.state("").exists(), "looking makes nothing");
+    // A pid that no process has, and nobody holds the lock.
+    nexus.write("watcher-heartbeat", b"pid=4194305\nts=2026-10-05T09:00:00-07:00\ntarget=orch\n");
+    check(&nexus.status(&[]), 2, "pid: 4194305 (DEAD)");
+    check(&nexus.status(&["--json"]), 2, "\"state\": \"DOWN\"");
+    // Somebody holds the lock, from wherever.
+    nexus.write("nexus-instance.lock", b"pid: 4194305\nhost: elsewhere\n");
+    let lock = fs::File::open(nexus.state("nexus-instance.lock")).unwrap();
+    fs2::FileExt::lock_exclusive(&lock).unwrap();
+    check(&nexus.status(&[]), 0, "instance-lock: held (assessment=live-remote host=elsewhere");
+    nexus.age("watcher-heartbeat", 200);
+    check(&nexus.status(&[]), 1, "state=BUSY");
+    nexus.write("watcher-progress", b"stage=loop-tick\n");
+    nexus.age("watcher-progress", 1000);
+    check(&nexus.status(&[]), 4, "state=WEDGED");
+}
+
+#[test]
+fn rubbish_is_passed_over_and_cannot_command_the_terminal() {
+    let nexus = Nexus::new();
+    for name in ["watcher-heartbeat", "watcher-cycle", "watcher.lock", "nexus-instance.lock", "watcher-scheduler.jsonl"]
+    {
+        nexus.write(
+            name,
+            b"pid=1\x1b[31m\nts=\x1b]0;x\x07\ntarget=a\x1b[2J\nhost: \x1b[1m\nstarted_at: \x1b[2m\n\xc2\x9b",
+        );
+    }
+    let output = nexus.status(&["--scheduler"]);
+    check(&output, 0, "heartbeat: ");
+    assert!(!output.stdout.contains(&0x1b), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn what_is_no_verdict_has_a_code_of_its_own() {
+    let nexus = Nexus::new();
+    fs::create_dir(nexus.dir.path().join("monitor")).unwrap();
+    fs::write(nexus.dir.path().join("monitor/.state"), "a file").unwrap();
+    check(&nexus.status(&[]), 64, "check its path and permissions");
+    check(&nexus.status(&["--nonsense"]), 64, "--nonsense");
+    let ng = Path::new(env!("CARGO_BIN_EXE_ng"));
+    check(
+        &nexus.run(ng, &["--root", "/does/not/exist", "watcher-status"]),
+        64,
+        "there is no directory /does/not/exist",
+    );
+}
+
+#[test]
+fn the_shim_runs_the_built_program_for_its_nexus() {
+    let nexus = Nexus::new();
+    let shim = nexus.dir.path().join("monitor/ng");
+    fs::create_dir_all(shim.parent().unwrap()).unwrap();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("monitor/ng"), &shim).unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_ng")).parent().unwrap();
+    let run = |path: &str, bin_dir: &str| {
+        let mut command = Command::new("/bin/sh");
+        command.arg(&shim).args(["watcher-status"]).env_clear().env("PATH", path).env("NEXUS_BIN_DIR", bin_dir);
+        command.current_dir("/").output().unwrap()
+    };
+    nexus.write("watcher-target", b"from-this-nexus\n");
+    let path = "/usr/bin:/bin";
+    check(&run(path, bin.to_str().unwrap()), 3, "target: from-this-nexus");
+    check(&run(&format!("{path}:{}", bin.display()), ""), 3, "target: from-this-nexus");
+    // The shim alone in PATH does not call itself for ever.
+    check(&run(&format!("{}:{path}", shim.parent().unwrap().display()), ""), 1, "no built program found");
+}
