@@ -87,6 +87,19 @@ fn one_prompt_is_one_record_though_it_is_announced_twice() {
 }
 
 #[test]
+fn the_notification_finds_its_record_though_another_tool_is_pending() {
+    let mut disk = Disk::default();
+    disk.hook("PreToolUse", bash("t1")).hook("PreToolUse", json!({"tool_name": "Read", "tool_use_id": "t2"}));
+    disk.hook("PermissionRequest", bash(""));
+    disk.hook(
+        "Notification",
+        json!({"message": "Claude needs your permission", "notification_type": "permission_prompt"}),
+    );
+    let commands: Vec<_> = disk.decisions.values().map(|d| &d.tool_context["tool_input"]["command"]).collect();
+    assert_eq!(commands, ["touch x"]);
+}
+
+#[test]
 fn the_same_command_asked_again_is_another_record() {
     let mut disk = asked("t1");
     disk.hook("PostToolUse", bash("t1")).hook("PreToolUse", bash("t2")).hook("PermissionRequest", bash(""));
