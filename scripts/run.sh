@@ -10,6 +10,7 @@
 #
 #   --debug        build without optimisation       --no-attach   do not attach to the session at the end
 #   --no-build     use what was built before        --no-install  do not install missing system packages
+#   NEXUS_DEMO_WAIT_S (60) is how long the demo waits for its proofs, in seconds.
 #
 # Exit codes: 0 started, running already, or stopped; 1 failed; 2 usage, no tmux, or tmux older than 3.2; 3 no proven
 # report within the time; else the launcher's own code (docs/contracts.md, section 2).
@@ -87,7 +88,7 @@ build_programs() {
     if ! [ -x "$bin/ng" ] || ! [ -x "$bin/nexus-watcher" ]; then die 1 "nothing is built in $bin; run this without --no-build"; fi
     return
   fi
-  if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then PATH=$HOME/.cargo/bin:$PATH; fi
+  if ! command -v cargo >/dev/null && [ -x "${HOME:-/root}/.cargo/bin/cargo" ]; then PATH=${HOME:-/root}/.cargo/bin:$PATH; fi
   command -v cargo >/dev/null || die 1 "Rust is not installed. Get it from https://rustup.rs (1.88 or later), then run this again"
   say "Building ($profile); the first time takes a few minutes"
   local -a args=(build --locked --bins --quiet)
@@ -129,7 +130,7 @@ start_watcher() {
   local -a set=("NEXUS_ROOT=$root" "NEXUS_STATE_DIR=$state" "NEXUS_BIN_DIR=$bin")
   if [ -n "$socket" ]; then set+=("NEXUS_TMUX_SOCKET=$socket"); fi
   env "${set[@]}" "${@:3}" "$root/monitor/watcher/launcher.sh" --target "$window" </dev/null || code=$?
-  [ $code = 0 ] || die $code "the watcher did not start (launcher exit $code); its log is in $state"
+  [ $code = 0 ] || die $code "the watcher did not start (launcher exit $code); its logs are in $state/logs"
 }
 
 stop_watcher() {
@@ -216,7 +217,7 @@ wait_for_proof() {
   done
   printf '\n'
   demo_help
-  die 3 "no report was proven to have arrived within $wait_s s. Why: $(demo_env) monitor/ng emits; log: $demo_state/watcher.log"
+  die 3 "no report was proven to have arrived within $wait_s s. Why: $(demo_env) monitor/ng emits; logs: $demo_state/logs"
 }
 
 # Waits a little until the orchestrator has settled the decision. Not seeing it is no failure: it is told again.

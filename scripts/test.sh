@@ -74,7 +74,7 @@ install_missing() {
 scripts_are_sound() {
   local -a files
   mapfile -t files < <(find scripts monitor .ci tests/lab -type f -exec grep -lE '^#!.*[/ ](ba)?sh( |$)' {} + 2>/dev/null | sort)
-  shellcheck -x -S style "${files[@]}" && echo "${#files[@]} scripts are sound"
+  shellcheck -x -S warning "${files[@]}" && echo "${#files[@]} scripts are sound"
 }
 
 # The tests that need no agent, and those that do: the files named tests/agents_*.rs.
@@ -90,9 +90,9 @@ else
     cargo test --locked --features lab --no-fail-fast "${targets[@]}" -- --test-threads 2
   }
 fi
-documentation() { RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps; }
+documentation() { RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items; }
 
-if ! command -v cargo >/dev/null && [ -x "${HOME:-/root}/.cargo/bin/cargo" ]; then PATH=$HOME/.cargo/bin:$PATH; fi
+if ! command -v cargo >/dev/null && [ -x "${HOME:-/root}/.cargo/bin/cargo" ]; then PATH=${HOME:-/root}/.cargo/bin:$PATH; fi
 command -v cargo >/dev/null || need "Rust is not installed. Get it from https://rustup.rs (1.88 or later, with rustfmt and clippy)"
 cargo fmt --version >/dev/null 2>&1 || need "rustfmt is missing: rustup component add rustfmt"
 cargo clippy --version >/dev/null 2>&1 || need "clippy is missing: rustup component add clippy"
