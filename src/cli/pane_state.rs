@@ -1,5 +1,8 @@
 //! `ng pane-state`: what a pane is doing, and why. A saved screen is judged the way a live one is.
 
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -7,6 +10,8 @@ use super::{Invocation, Verb, render};
 use crate::agents::Profiles;
 use crate::logic::pane::{self, Evidence, PaneVerdict, ScreenFacts, State, Witness};
 use crate::logic::screen::Capture;
+use crate::logic::time::age_text;
+use crate::sys::files;
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
 
@@ -18,7 +23,7 @@ fn command() -> Command {
                 .long("capture")
                 .value_name("FILE")
                 .required(true)
-                .value_parser(clap::value_parser!(std::path::PathBuf))
+                .value_parser(clap::value_parser!(PathBuf))
                 .help("Judge a saved screen (capture-pane -p -e) instead of a live pane"),
         )
         .arg(Arg::new("agent").long("agent").value_name("NAME").help("Profile to judge by; otherwise each is tried"))
@@ -35,15 +40,15 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         render::note(&format!("ng pane-state: no agent profile {name:?}; known are: {}", known.join(", ")));
         return Ok(64);
     }
-    let path = args.get_one::<std::path::PathBuf>("capture").context("--capture needs a file")?;
-    let bytes = match read_capture(path) {
-        Ok(bytes) => bytes,
+    let path = args.get_one::<PathBuf>("capture").context("--capture needs a file")?;
+    let text = match read_capture(path) {
+        Ok(text) => text,
         Err(error) => {
             render::note(&format!("ng pane-state: {error:#}"));
             return Ok(2);
         }
     };
-    let capture = Capture::from_bytes(&bytes);
+    let capture = Capture::from_bytes(text.as_bytes());
     let label =
         Label { window: None, name: path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned), active: false };
     let verdict = match wanted.and_then(|name| profiles.get(name)) {
@@ -54,10 +59,11 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Reads a saved screen; at most 4 MiB, more than any pane can show.
-#[expect(clippy::disallowed_methods, reason = "stands in for sys::files until the door takes plain paths")]
-fn read_capture(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("reading the saved screen {}", path.display()))
+/// Reads a saved screen.
+fn read_capture(path: &Path) -> anyhow::Result<String> {
+    files::read_text(path, files::MAX_STATE_BYTES)
+        .with_context(|| format!("reading the saved screen {}", path.display()))?
+        .with_context(|| format!("no saved screen {}; make one with `tmux capture-pane -p -e`", path.display()))
 }
 
 /// Judges a saved screen by the first profile that recognises anything on it.
@@ -157,17 +163,54 @@ fn word(value: &str) -> String {
 fn evidence_line(evidence: &Evidence) -> String {
     let mut line = format!("  {} {}", evidence.witness, evidence.rule);
     if let Some(row) = evidence.row {
-        line.push_str(&format!(" row={row}"));
+        // Writing to a String cannot fail.
+        let _infallible = write!(line, " row={row}");
     }
     if let Some(age) = evidence.age_s {
-        line.push_str(&format!(" age={}", crate::logic::time::age_text(age)));
+        let _infallible = write!(line, " age={}", age_text(age));
     }
     if let Some(source) = &evidence.source {
-        line.push_str(&format!(" file={source}"));
+        let _infallible = write!(line, " file={source}");
     }
     if let Some(text) = &evidence.line {
         let shown: String = text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
-        line.push_str(&format!(": {}", shown.trim()));
+        let _infallible = write!(line, ": {}", shown.trim());
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::pane::{InputRow, Overlay};
+
+    fn check(label: &Label, verdict: &PaneVerdict, expected: &str) {
+        assert_eq!(verdict_line(label, verdict), expected);
+    }
+
+    #[test]
+    fn the_line_has_fixed_words_first_and_only_the_fields_that_are_known() {
+        let label = Label { window: Some(3), name: Some("w3".into()), active: true };
+        let mut verdict = PaneVerdict::of(State::Blocked, Evidence::new(Witness::Screen, "claude-permission"));
+        verdict.overlay = Some(Overlay::Permission);
+        verdict.agent = Some("claude".into());
+        check(&label, &verdict, "state=blocked active=1 window=3 name=w3 overlay=permission agent=claude");
+        verdict.input = Some(InputRow::Unclear);
+        verdict.retrying = Some("4/10".into());
+        let line = verdict_line(&label, &verdict);
+        assert!(line.contains(" input=? ") && line.contains(" retrying=4/10 "), "{line}");
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_field() {
+        let label = Label { window: Some(0), name: Some("x state=idle\nstate=idle".into()), active: false };
+        let verdict = PaneVerdict::of(State::Absent, Evidence::new(Witness::Tmux, "pane_dead"));
+        check(&label, &verdict, "state=absent active=0 window=0 name=x_state=idle_state=idle evidence=pane_dead");
+    }
+
+    #[test]
+    fn a_reason_is_one_line_without_control_characters() {
+        let evidence = Evidence::new(Witness::Screen, "claude-spinner").with_line("\u{1b}[2J a\nb ").at_row(7);
+        assert_eq!(evidence_line(&evidence), "  screen claude-spinner row=7: [2J a b");
+    }
 }

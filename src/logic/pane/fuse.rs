@@ -18,6 +18,9 @@ const TURN_END_FRESH: Duration = Duration::from_secs(1800);
 /// How old a hook may be for its declared waits to count.
 const ASYNC_FRESH: Duration = Duration::from_secs(60);
 
+/// Rule id under which a screen tells that the turn ended without a hook (an interrupt); profiles vote for it.
+pub const TURN_OVER: &str = "turn-over";
+
 /// Whether the agent's process lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Liveness {
@@ -194,9 +197,6 @@ fn with_hook(verdict: PaneVerdict, hook: &HookFacts, now: Timestamp, fresh: Dura
     }
 }
 
-/// Rule id under which a screen tells that the turn ended without a hook (an interrupt); profiles vote for it.
-pub const TURN_OVER: &str = "turn-over";
-
 /// An idle pane that declared what it waits for.
 fn refined(verdict: PaneVerdict, hook: &HookFacts, now: Timestamp) -> PaneVerdict {
     if !matches!(verdict.state, State::Idle | State::AutosuggestOnly) {
@@ -243,4 +243,187 @@ fn over(mut verdict: PaneVerdict, state: State, reason: Evidence, bare: bool) ->
         return bare;
     }
     verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::verdict::{Auth, InputRow};
+    use super::*;
+    use crate::logic::ids::{PaneId, SessionId, WindowId, WindowName};
+    use crate::logic::snapshot::DeadPane;
+
+    const FRESH: Duration = Duration::from_secs(30);
+
+    fn now() -> Timestamp {
+        Timestamp::from_secs(1_000_000)
+    }
+
+    fn facts() -> PaneFacts {
+        PaneFacts {
+            pane: PaneId::new(1),
+            window: WindowId::new(1),
+            session: SessionId::new(0),
+            session_name: "main".into(),
+            window_name: WindowName("w1".into()),
+            window_index: 1,
+            window_active: false,
+            pane_active: true,
+            activity: now(),
+            dead: None,
+            pid: Some(10),
+            in_mode: false,
+            synchronized: false,
+            alternate_on: true,
+            cursor: (0, 0),
+            size: (80, 24),
+            history: 0,
+            bell: false,
+            title: String::new(),
+        }
+    }
+
+    fn alive() -> ProcessFacts {
+        ProcessFacts {
+            agent: Some("claude".into()),
+            agent_pid: Some(11),
+            liveness: Liveness::Alive,
+            ..ProcessFacts::default()
+        }
+    }
+
+    fn screen(state: State, rule: &str) -> PaneVerdict {
+        let mut verdict = PaneVerdict::of(state, Evidence::new(Witness::Screen, rule));
+        verdict.input = match state {
+            State::Idle | State::Busy => Some(InputRow::Blank),
+            State::UserTyping => Some(InputRow::Typed),
+            _ => None,
+        };
+        verdict
+    }
+
+    fn hook(state: &str, age_s: i64) -> HookFacts {
+        let at = Timestamp::from_secs(now().secs() - age_s);
+        HookFacts { state: state.into(), last_activity: Some(at), ..HookFacts::default() }
+    }
+
+    fn check(process: &ProcessFacts, hook: Option<&HookFacts>, seen: PaneVerdict, expected: (State, &str)) {
+        let verdict = fuse(&facts(), process, hook, seen, now(), FRESH);
+        let rules: Vec<&str> = verdict.evidence.iter().map(|reason| reason.rule.as_str()).collect();
+        assert_eq!(verdict.state, expected.0, "{rules:?}");
+        assert!(rules.contains(&expected.1), "{rules:?}");
+    }
+
+    #[test]
+    fn a_dead_pane_is_absent_whatever_stands_in_it() {
+        let mut dead = facts();
+        dead.dead = Some(DeadPane { status: None, signal: Some(9) });
+        let verdict = fuse(&dead, &alive(), Some(&hook("busy", 1)), screen(State::Idle, "input-blank"), now(), FRESH);
+        assert_eq!((verdict.state, verdict.input), (State::Absent, None));
+        assert_eq!(verdict.evidence[0].line.as_deref(), Some("signal 9"));
+    }
+
+    #[test]
+    fn a_frame_left_by_a_killed_agent_is_no_life() {
+        let gone = ProcessFacts { liveness: Liveness::Gone, shell: true, ..ProcessFacts::default() };
+        check(&gone, None, screen(State::Idle, "input-blank"), (State::Absent, "shell"));
+        let building = ProcessFacts { other: Some("make".into()), ..gone };
+        check(&building, None, screen(State::Idle, "input-blank"), (State::Unknown, "live-descendant"));
+    }
+
+    #[test]
+    fn a_fresh_hook_never_hides_a_live_overlay_or_a_limit() {
+        for state in ["busy", "user_prompt", "idle_prompt"] {
+            let (blocked, limit) =
+                (screen(State::Blocked, "claude-permission"), screen(State::OverLimit, "claude-limit"));
+            check(&alive(), Some(&hook(state, 1)), blocked, (State::Blocked, "claude-permission"));
+            check(&alive(), Some(&hook(state, 1)), limit, (State::OverLimit, "claude-limit"));
+        }
+    }
+
+    #[test]
+    fn a_fresh_busy_hook_outweighs_an_idle_looking_screen() {
+        check(&alive(), Some(&hook("busy", 5)), screen(State::Idle, "input-blank"), (State::Busy, "hook-busy"));
+        check(&alive(), Some(&hook("user_prompt", 0)), screen(State::Idle, "input-blank"), (State::Busy, "hook-busy"));
+        // Clocks of hook and watcher may differ: an age below zero is no age.
+        check(&alive(), Some(&hook("busy", -9)), screen(State::Idle, "input-blank"), (State::Busy, "hook-busy"));
+    }
+
+    #[test]
+    fn a_stale_hook_leaves_the_word_to_the_screen() {
+        check(&alive(), Some(&hook("busy", 1200)), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-stale"));
+        check(&alive(), Some(&hook("busy", 31)), screen(State::Idle, "input-blank"), (State::Idle, "hook-stale"));
+        check(&alive(), Some(&hook("idle_prompt", 99)), screen(State::Unknown, "x"), (State::Unknown, "hook-stale"));
+    }
+
+    #[test]
+    fn no_hook_makes_a_pane_idle() {
+        check(&alive(), Some(&hook("idle_prompt", 1)), screen(State::Unknown, "x"), (State::Unknown, "hook-idle"));
+        check(
+            &alive(),
+            Some(&hook("idle_prompt", 1)),
+            screen(State::Busy, "claude-spinner"),
+            (State::Busy, "hook-idle"),
+        );
+    }
+
+    #[test]
+    fn an_interrupt_on_the_screen_ends_the_turn_that_the_hook_still_believes_in() {
+        let seen = || {
+            let mut seen = screen(State::Idle, "input-blank");
+            seen.evidence.push(Evidence::new(Witness::Screen, TURN_OVER));
+            seen
+        };
+        check(&alive(), Some(&hook("busy", 10)), seen(), (State::Idle, "hook-contradicted"));
+        // Just after a prompt the screen may still show what was there before it.
+        check(&alive(), Some(&hook("user_prompt", 1)), seen(), (State::Busy, "hook-busy"));
+    }
+
+    #[test]
+    fn a_permission_hook_is_not_believed_over_an_input_row() {
+        let hook_now = hook("permission_prompt", 1);
+        let declined = hook("permission_prompt", 10);
+        check(&alive(), Some(&hook_now), screen(State::Unknown, "x"), (State::Blocked, "hook-permission"));
+        check(&alive(), Some(&declined), screen(State::Idle, "input-blank"), (State::Idle, "hook-contradicted"));
+        check(
+            &alive(),
+            Some(&hook_now),
+            screen(State::Idle, "input-blank"),
+            (State::Busy, "hook-permission-not-painted"),
+        );
+    }
+
+    #[test]
+    fn a_blank_screen_of_a_living_agent_is_empty_and_of_nobody_unknown() {
+        check(&alive(), None, screen(State::Unknown, "blank-screen"), (State::Empty, "agent-alive"));
+        check(&ProcessFacts::default(), None, screen(State::Unknown, "blank-screen"), (State::Unknown, "blank-screen"));
+    }
+
+    #[test]
+    fn live_shells_below_an_idle_agent_mean_that_it_waits_for_its_own_job() {
+        let process = ProcessFacts { background_shells: Some(2), ..alive() };
+        check(&process, None, screen(State::Idle, "input-blank"), (State::WorkingBackground, "background-shells"));
+        check(&process, None, screen(State::UserTyping, "input-typed"), (State::UserTyping, "input-typed"));
+    }
+
+    #[test]
+    fn declared_waits_refine_idle_only() {
+        let mut waiting = hook("idle_prompt", 20);
+        waiting.external_waits = vec!["slurm:77".into()];
+        check(
+            &alive(),
+            Some(&waiting),
+            screen(State::Idle, "input-blank"),
+            (State::IdleOrphanAsync, "hook-external-waits"),
+        );
+        check(&alive(), Some(&waiting), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-idle"));
+        waiting.scheduled_wakeup_at = Some(Timestamp::from_secs(now().secs() + 60));
+        check(&alive(), Some(&waiting), screen(State::Idle, "input-blank"), (State::WorkingSelfPaced, "hook-wakeup"));
+    }
+
+    #[test]
+    fn signed_out_survives_fusion() {
+        let mut seen = screen(State::Idle, "input-blank");
+        seen.auth = Some(Auth::Expired);
+        assert_eq!(fuse(&facts(), &alive(), None, seen, now(), FRESH).auth, Some(Auth::Expired));
+    }
 }
