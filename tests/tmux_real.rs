@@ -273,6 +273,45 @@ async fn when_its_session_ends_it_attaches_elsewhere() {
 }
 
 #[tokio::test]
+async fn it_attaches_to_no_session_that_would_end_or_lose_a_bell_by_it() {
+    let server = TestTmux::start();
+    server.run(&["respawn-pane", "-k", "-t", "%0", "printf '\\a'; exec cat"]);
+    let client = client(&server);
+    wait_for("the current window's bell", async || {
+        let rings = server.format(PaneId::new(0), "#{window_bell_flag}") == "1";
+        rings.then_some(())
+    })
+    .await;
+    assert!(client.view().await.unwrap().panes[0].bell);
+    assert_eq!(client.mode(), "one-shot: attaching to any session would do harm");
+    assert!(client.view().await.unwrap().panes[0].bell, "looking takes no bell away");
+    client.clear_bells(&[WindowId::new(0)]).await.unwrap();
+    wait_for("control, now that nothing rings", async || {
+        client.view().await.unwrap();
+        (client.mode() == CONTROL).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calls_that_overlap_do_not_mix_their_answers() {
+    let server = TestTmux::start();
+    let pane = server.new_window("w", "printf shown; exec cat");
+    server.shows(pane, "shown").await;
+    let client = client(&server);
+    let requests = [whole(pane)];
+    for _ in 0..5 {
+        let (view, captures) = tokio::join!(client.view(), client.capture(&requests));
+        assert_eq!(view.unwrap().panes.len(), 2);
+        let Capture::Rows(rows) = captures.unwrap().remove(0) else { panic!("gone") };
+        assert_eq!(rows[0], "shown");
+        // One that is given up halfway leaves nothing behind for the next.
+        let given_up = tokio::time::timeout(Duration::from_micros(50), client.view()).await;
+        drop(given_up);
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_hangs_costs_no_more_than_the_deadline() {
     let server = TestTmux::start();
     let client = client(&server).with_deadline(Duration::from_millis(600));

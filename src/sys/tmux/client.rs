@@ -74,7 +74,7 @@ pub struct TmuxClient {
     socket: Socket,
     prefer_window: Option<String>,
     deadline: Duration,
-    control: Mutex<Option<Control>>,
+    control: tokio::sync::Mutex<Option<Control>>,
     breaker: Mutex<Breaker>,
     events: broadcast::Sender<TmuxEvent>,
     live: Arc<AtomicUsize>,
@@ -90,7 +90,7 @@ impl TmuxClient {
             socket,
             prefer_window,
             deadline: DEADLINE,
-            control: Mutex::new(None),
+            control: tokio::sync::Mutex::new(None),
             breaker: Mutex::new(breaker),
             events: broadcast::Sender::new(64),
             live: Arc::default(),
@@ -108,8 +108,7 @@ impl TmuxClient {
     #[must_use]
     pub fn without_control(self) -> Self {
         lock(&self.breaker).mode = Mode::Off;
-        *lock(&self.control) = None;
-        self
+        Self { control: tokio::sync::Mutex::new(None), ..self }
     }
 
     /// How reads are done, for status: `control`, or `one-shot:` and why.
@@ -119,7 +118,7 @@ impl TmuxClient {
             Mode::Off => "one-shot: control mode is switched off",
             Mode::NotYet => "one-shot: nothing asked yet",
             Mode::NoServer => "one-shot: no tmux server",
-            Mode::NoSession => "one-shot: every session has destroy-unattached set",
+            Mode::NoSession => "one-shot: attaching to any session would do harm",
             Mode::Failed => "one-shot: the control client failed",
             Mode::TimedOut => "one-shot: the control client did not answer",
         }
@@ -144,9 +143,11 @@ impl TmuxClient {
 
     /// The answers of the control client; `None` if it can't be used, which the breaker remembers.
     async fn ask_control(&self, asks: &[Ask], doing: &'static str) -> Option<Vec<Answer>> {
+        // A second caller does not wait for the first; it uses a process.
+        let mut place = self.control.try_lock().ok()?;
         // Taken out while in use: a caller that gives up halfway leaves no half-read answers behind, since the client
-        // is dropped with it; a second caller uses a process.
-        let kept = lock(&self.control).take();
+        // is dropped with it.
+        let kept = place.take();
         if kept.is_none() && !lock(&self.breaker).allows(Instant::now()) {
             return None;
         }
@@ -160,7 +161,7 @@ impl TmuxClient {
         };
         match timeout(self.deadline / 2, attempt).await.unwrap_or(Err(Mode::TimedOut)) {
             Ok((control, answers)) => {
-                *lock(&self.control) = Some(control);
+                *place = Some(control);
                 lock(&self.breaker).works();
                 Some(answers)
             }

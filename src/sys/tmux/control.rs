@@ -187,15 +187,17 @@ fn answer(ok: bool, body: Vec<u8>) -> Answer {
     if ok { Answer::Text(body) } else { Answer::Failed(String::from_utf8_lossy(&body).trim().to_owned()) }
 }
 
-/// The session to attach to: never one that would end when we leave; best one whose current window is the preferred one
-/// (attaching hides that window's bell, and the target's is never reported); then one that somebody is attached to
-/// already, since that hides its current window's bell anyway; then the oldest.
+/// The session to attach to; `None` if attaching would do harm to each.
+///
+/// Attaching clears and then hides the bell of the session's current window. So best is one whose current window is the
+/// preferred one (the target's bell is never reported), never another that rings now; then one that somebody is
+/// attached to already, which hides that bell anyway; then the oldest. Never one that would end when we leave.
 pub(super) fn choose_session(rows: &[WindowRow], prefer_window: Option<&str>) -> Option<SessionId> {
     let preferred = |row: &WindowRow| {
         prefer_window.is_some_and(|wanted| row.name == wanted || WindowId::parse(wanted) == Some(row.window))
     };
     rows.iter()
-        .filter(|row| row.active && !row.ends_unattached)
+        .filter(|row| row.active && !row.ends_unattached && (!row.bell || preferred(row)))
         .min_by_key(|row| (!preferred(row), !row.attached, row.session))
         .map(|row| row.session)
 }
@@ -232,6 +234,15 @@ mod tests {
         rows[0].ends_unattached = true;
         assert_eq!(choose_session(&rows, Some("orchestrator")), Some(SessionId::new(1)));
         rows.pop();
+        assert_eq!(choose_session(&rows, None), None);
+    }
+
+    #[test]
+    fn it_never_takes_away_a_bell_that_may_be_reported() {
+        let mut rows = vec![row(0, 0, "w", true), row(1, 1, "orchestrator", false)];
+        rows[0].bell = true;
+        rows[1].bell = true;
+        assert_eq!(choose_session(&rows, Some("orchestrator")), Some(SessionId::new(1)));
         assert_eq!(choose_session(&rows, None), None);
     }
 

@@ -15,6 +15,8 @@ use super::oneshot::{Socket, run};
 use super::{Act, ActOutcome, ActRefusal, GuardedAct, Key, TmuxError};
 
 const DOING: &str = "acting on a pane";
+/// The same before anything was sent.
+const PREPARING: &str = "preparing to act on a pane";
 
 /// What the server says of the pane when a check failed; the order is that of [`Facts`]. Screen texts are left out:
 /// strftime runs over a printed format.
@@ -127,7 +129,20 @@ fn sendable(text: &str) -> Result<&str, TmuxError> {
 }
 
 fn unsent(why: &str) -> TmuxError {
-    TmuxError::Malformed { doing: DOING, why: format!("{why}; nothing was sent") }
+    TmuxError::Malformed { doing: PREPARING, why: format!("{why}; nothing was sent") }
+}
+
+/// Whether an act that failed with this error has certainly typed nothing.
+///
+/// A command that fails ends the list, and nothing that can fail follows the act; so tmux's own refusals are certain.
+pub(super) fn typed_nothing(error: &TmuxError) -> bool {
+    match error {
+        TmuxError::NotInstalled | TmuxError::NoServer { .. } | TmuxError::TooOld { .. } | TmuxError::Refused { .. } => {
+            true
+        }
+        TmuxError::Malformed { doing, .. } => *doing == PREPARING,
+        TmuxError::Timeout { .. } | TmuxError::Io { .. } => false,
+    }
 }
 
 fn key_name(key: Key) -> &'static str {
@@ -226,7 +241,8 @@ mod tests {
     fn nothing_that_could_do_harm_is_ever_sent() {
         for text in ["", "\n\n", "a\u{1b}[201~b", "a\rb", "a\u{0}", "\u{7f}", "\u{9b}1m", "a\u{8}"] {
             let result = plan(&act(Act::Paste(text.to_owned())), "n", "b");
-            assert!(matches!(result, Err(TmuxError::Malformed { .. })), "{text:?}");
+            let error = result.unwrap_err();
+            assert!(matches!(error, TmuxError::Malformed { .. }) && typed_nothing(&error), "{text:?}");
         }
         assert!(plan(&act(Act::Press(Vec::new())), "n", "b").is_err());
         for needle in ["", "  ", "a\nb", "\u{1b}"] {
@@ -267,7 +283,8 @@ mod tests {
             assert_eq!(read(&format!("n refused {facts}\n")), Ok(ActOutcome::Refused(refusal)), "{facts}");
         }
         for odd in ["", "n done", "m done\n", "n done\nn done\n", "n refused\n", "n refused 7\n", "done\n"] {
-            assert!(matches!(read(odd), Err(TmuxError::Malformed { .. })), "{odd:?}");
+            let error = read(odd).unwrap_err();
+            assert!(matches!(error, TmuxError::Malformed { .. }) && !typed_nothing(&error), "{odd:?}");
         }
     }
 }

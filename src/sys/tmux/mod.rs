@@ -73,6 +73,14 @@ pub enum TmuxError {
     },
 }
 
+impl TmuxError {
+    /// Whether an act ([`Tmux::act`]) that failed with this error has certainly typed nothing, so that trying again
+    /// can't repeat it.
+    pub fn typed_nothing(&self) -> bool {
+        guard::typed_nothing(self)
+    }
+}
+
 /// Which rows of a pane to read, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureRequest {
@@ -180,8 +188,8 @@ pub trait Tmux {
 
     /// Checks and acts in one server-side command list. Never called but by `daemon::actuate`.
     ///
-    /// Errors: any error leaves open whether the act happened (a server that hung may carry it out when it wakes,
-    /// its checks included), except `Malformed` for an act that was refused here, unsent: its text names the fault.
+    /// Errors: leave open whether the act happened (a server that hung may carry it out when it wakes, its checks
+    ///         included) unless [`TmuxError::typed_nothing`]; text that may not be sent is `Malformed`.
     async fn act(&self, act: &GuardedAct) -> Result<ActOutcome, TmuxError>;
 
     /// Clears the bell flag of windows without creating a session and without changing what anybody looks at.

@@ -178,7 +178,7 @@ pub(super) fn complaint_error(socket: &Socket, words: &str, doing: &'static str)
     } else if starts("server exited") || starts("lost server") || starts("no sessions") {
         no_server("it has just ended")
     } else if words.is_empty() {
-        TmuxError::Refused { doing, stderr: "(it failed without a word)".to_owned() }
+        TmuxError::Io { doing, why: "it failed without a word".to_owned() }
     } else {
         TmuxError::Refused { doing, stderr: words.to_owned() }
     }
@@ -214,8 +214,9 @@ mod tests {
             let TmuxError::NoServer { socket } = error(words) else { panic!("{words}: {:?}", error(words)) };
             assert!(socket.starts_with("socket x (") && socket.contains(why), "{socket}");
         }
-        for words in ["error connecting to /tmp/x (Permission denied)", "unknown command: x", ""] {
+        for words in ["error connecting to /tmp/x (Permission denied)", "unknown command: x"] {
             assert!(matches!(error(words), TmuxError::Refused { .. }), "{words}");
         }
+        assert!(matches!(error(""), TmuxError::Io { .. }), "a process that was killed says nothing, and nor do we");
     }
 }
