@@ -1,7 +1,5 @@
 //! The only place that prints. A broken pipe is success.
 
-use std::io::Write as _;
-
 /// Prints a line of a result.
 pub(crate) fn line(text: &str) {
     put(&mut std::io::stdout().lock(), text);

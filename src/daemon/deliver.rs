@@ -28,8 +28,6 @@ const SETTLE_FOR: Duration = Duration::from_secs(3);
 pub(super) struct Archived {
     /// The emit.
     pub(super) emit: Emit,
-    /// Its name in `diffs/`.
-    pub(super) name: String,
 }
 
 /// Archives an emit. It is not typed unless this succeeded.
@@ -40,7 +38,7 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
     let composed = Event {
         iso: Some(emit.signature.iso.clone()),
         reason: Some(emit.reason.clone()),
-        archive: Some(name.clone()),
+        archive: Some(name),
         sections: emit.sections.clone(),
         bytes: Some(emit.body.len() as u64),
         repeat_of: repeat_of.map(|sig| format!("{} {}", sig.iso, sig.nonce)),
@@ -51,7 +49,7 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
     if let Err(error) = files::write_atomic(&out.state.at("last-change.txt"), text.as_bytes(), Durability::Hint) {
         tracing::warn!(%error, "could not write last-change.txt");
     }
-    Ok(Archived { emit, name })
+    Ok(Archived { emit })
 }
 
 /// Appends an event to `emits.jsonl`. A failure is logged: the event log is for people, the pending file is the truth.

@@ -187,7 +187,7 @@ pub(super) async fn panes<T: Tmux>(
         let screen = Screen { key: ChangeKey::of(facts, process), read_at: now.at, verdict };
         observer.screens.borrow_mut().insert(key_of(facts), screen);
     }
-    let mut observed = Vec::with_capacity(view.panes.len());
+    let mut verdicts = Vec::with_capacity(view.panes.len());
     for (facts, process) in view.panes.iter().zip(&processes) {
         let screen = observer.screens.borrow().get(&key_of(facts)).map(|screen| screen.verdict.clone());
         let screen = match (screen, observer.profile(process)) {
@@ -195,9 +195,9 @@ pub(super) async fn panes<T: Tmux>(
             _ => nothing_to_judge(),
         };
         let verdict = fuse(out, facts, process, screen, now);
-        observed.push(ObservedPane { facts: facts.clone(), verdict });
+        verdicts.push(ObservedPane { facts: facts.clone(), verdict });
     }
-    Ok(observed)
+    Ok(verdicts)
 }
 
 /// The verdict from all witnesses.

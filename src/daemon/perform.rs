@@ -43,7 +43,9 @@ fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Res
     let prefix = format!("{}\t", key.join("\t"));
     let mut text: String =
         old.lines().filter(|line| !line.starts_with(&prefix)).flat_map(|line| [line, "\n"]).collect();
-    text.push_str(&format!("{prefix}{at_s}\n"));
+    text.push_str(&prefix);
+    text.push_str(&at_s.to_string());
+    text.push('\n');
     files::write_atomic(&path, text.as_bytes(), Durability::Durable)
 }
 

@@ -28,7 +28,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// Waits before a further Enter while our own text stands in the box. Agents ignore an Enter that comes within some
 /// hundred milliseconds of a paste (`pains` P29), so each wait is longer than the one before.
-const ENTER_GAPS: [Duration; 2] = [Duration::from_millis(700), Duration::from_millis(2000)];
+const ENTER_GAPS: [Duration; 2] = [Duration::from_millis(700), Duration::from_secs(2)];
 
 /// What the driver is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,17 +104,25 @@ enum Phase {
 /// One delivery of one emit.
 #[derive(Clone, Debug)]
 pub struct Delivery {
+    /// What witnesses look for.
     signature: Signature,
+    /// Line breaks of the text, which a folded mark counts.
     line_breaks: u32,
+    /// How long things may take.
     limits: Limits,
+    /// Where it stands.
     phase: Phase,
     /// The pane that was pasted into.
     pane: Option<(PaneKey, u32)>,
+    /// The one retry of a paste is used up.
     retried: bool,
+    /// How often Enter was pressed, or counts as pressed.
     enters: usize,
+    /// When it was pressed last.
     last_enter: Duration,
     /// When the present phase began.
     since: Duration,
+    /// The agent's queue held something before the paste.
     queued_before: bool,
     /// A turn was running at the paste, so the agent will queue the text.
     busy: bool,
@@ -124,6 +132,7 @@ pub struct Delivery {
     stuck: bool,
     /// The last look failed.
     blind: bool,
+    /// What tmux said where it did not say whether it acted.
     note: Option<String>,
 }
 
@@ -193,7 +202,6 @@ impl Delivery {
                 self.phase = Phase::RetryWait;
                 Step::Sleep(RETRY_AFTER)
             }
-            (Phase::Settling, Happened::Slept) => Step::Look,
             (Phase::Settling, Happened::Seen(target)) => self.settling(now, &target),
             (Phase::Entering, Happened::Acted) => {
                 self.enters += 1;
@@ -217,7 +225,7 @@ impl Delivery {
                 let queued = proof.queued || (proof.by == ProofBy::Hook && self.busy);
                 self.over(Outcome::Received(Proof { queued, ..proof }))
             }
-            (Phase::Confirming, Happened::Proofs(None)) => Step::Look,
+            (Phase::Settling, Happened::Slept) | (Phase::Confirming, Happened::Proofs(None)) => Step::Look,
             (Phase::Confirming, Happened::Seen(target)) => self.confirming(now, &target),
             (Phase::Confirming, Happened::Slept) => Step::Prove,
             (phase, happened) => {

@@ -47,12 +47,13 @@ pub fn locate(seen: &Seen, signature: &Signature, line_breaks: u32) -> OwnText {
     OwnText::Nowhere
 }
 
+/// At most this many rows can hold one signature, even at a few columns' width.
+const SPAN: usize = 12;
+
 /// Whether rows show the signature: its words and its nonce, possibly broken over rows by a narrow pane.
 fn shows(rows: &[String], signature: &Signature) -> bool {
     let squeeze = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let needle = squeeze(&signature.needle());
-    // At most this many rows can hold one signature, even at a few columns' width.
-    const SPAN: usize = 12;
     if rows.iter().any(|row| row.contains(&signature.needle())) {
         return true;
     }

@@ -104,8 +104,8 @@ fn fresh() -> Delivery {
     Delivery::new(signature(), 41, LIMITS)
 }
 
-fn hook_after(enters: usize) -> Option<(usize, Proof)> {
-    Some((enters, Proof { by: ProofBy::Hook, queued: false }))
+fn hook_after(enters: usize) -> (usize, Proof) {
+    (enters, Proof { by: ProofBy::Hook, queued: false })
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_idle_box_takes_one_paste_and_one_enter() {
 #[test]
 fn a_folded_paste_of_the_right_size_is_submitted_and_proven_by_the_hook() {
     let mut pane = Script::new(&[idle(), own_chip(), own_chip()]);
-    pane.proof_after_enters = hook_after(1);
+    pane.proof_after_enters = Some(hook_after(1));
     assert_eq!(pane.run(fresh()), Outcome::Received(Proof { by: ProofBy::Hook, queued: false }));
     assert_eq!((pane.pastes, pane.enters), (1, 1));
 }
@@ -151,7 +151,7 @@ fn somebody_elses_fold_gets_no_enter() {
 #[test]
 fn a_swallowed_enter_is_pressed_again_but_the_text_never_pasted_again() {
     let mut pane = Script::new(&[idle(), own_text()]);
-    pane.proof_after_enters = hook_after(3);
+    pane.proof_after_enters = Some(hook_after(3));
     assert_eq!(pane.run(fresh()).code(), 0);
     assert_eq!((pane.pastes, pane.enters), (1, 3));
 }
