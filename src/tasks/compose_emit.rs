@@ -33,6 +33,9 @@ const SWEEP_WAIT: Duration = Duration::from_secs(20);
 /// Cadence while it waits, and how long that lasts when nobody renews it.
 const SWEEP_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
+/// How long after an emit's stamp in the ring its commits may still be under way.
+const COMMIT_SLACK: Duration = Duration::from_secs(30);
+
 /// Composed emits that are remembered until their delivery shows in the ring.
 const MAX_COMPOSED: usize = 8;
 
@@ -59,6 +62,8 @@ struct Composed {
     at: Timestamp,
     /// The producers whose sections it tells.
     producers: Vec<&'static str>,
+    /// The run that first saw its delivery in the ring.
+    seen: Option<Timestamp>,
 }
 
 /// What the footer is made from, as far as the settings say.
@@ -132,32 +137,34 @@ impl ComposeEmit {
         }
     }
 
-    /// For each producer, when a composed emit that tells of it was last delivered.
-    fn delivered(&self, ring: &Ring) -> BTreeMap<&'static str, Timestamp> {
+    /// For each producer whose sections were delivered, the time up to which its data may be from before the commits.
+    ///
+    /// The commits follow the proof of arrival, which follows the composing; so data counts as older until shortly
+    /// after the stamp in the ring, or until this task first saw that stamp.
+    fn delivered(&mut self, now: &Now, ring: &Ring) -> BTreeMap<&'static str, Timestamp> {
         let mut delivered = BTreeMap::new();
-        for composed in &self.composed {
+        for composed in &mut self.composed {
             let Some(at) = ring.last(&composed.hash).filter(|at| at.secs() >= composed.at.secs()) else { continue };
+            let seen = *composed.seen.get_or_insert(now.at);
+            let until = seen.min(at.after(COMMIT_SLACK));
             for producer in &composed.producers {
-                let newest = delivered.entry(*producer).or_insert(at);
-                *newest = at.max(*newest);
+                let newest = delivered.entry(*producer).or_insert(until);
+                *newest = until.max(*newest);
             }
         }
         delivered
     }
 
     /// Remembers an emit until its delivery shows in the ring. One that is under way keeps its first time.
-    fn remember(&mut self, hash: &str, at: Timestamp, producers: Vec<&'static str>, ring: &Ring) {
-        if let Some(place) = self.composed.iter().position(|composed| composed.hash == hash)
-            && let Some(known) = self.composed.get_mut(place)
-        {
-            let is_delivered = ring.last(hash).is_some_and(|delivered| delivered.secs() >= known.at.secs());
-            if is_delivered {
+    fn remember(&mut self, hash: &str, at: Timestamp, producers: Vec<&'static str>) {
+        if let Some(known) = self.composed.iter_mut().find(|composed| composed.hash == hash) {
+            if known.seen.take().is_some() {
                 known.at = at;
             }
             known.producers = producers;
             return;
         }
-        self.composed.push_back(Composed { hash: hash.to_owned(), at, producers });
+        self.composed.push_back(Composed { hash: hash.to_owned(), at, producers, seen: None });
         if self.composed.len() > MAX_COMPOSED {
             self.composed.pop_front();
         }
@@ -182,7 +189,8 @@ impl Task for ComposeEmit {
         let absent = StateText::Absent;
         let file = |name: &str| snap.files.get(name).unwrap_or(&absent);
         let ring = Ring::parse(file(RING_FILE).text().unwrap_or(""));
-        let tellable = tellable(now, &snap.staged, &self.max_ages, &self.delivered(&ring));
+        let delivered = self.delivered(now, &ring);
+        let tellable = tellable(now, &snap.staged, &self.max_ages, &delivered);
         let mut producers: Vec<&'static str> = tellable.iter().map(|(name, _)| *name).collect();
         producers.dedup();
         let mut sections: Vec<_> = tellable.into_iter().map(|(_, section)| section).collect();
@@ -206,7 +214,7 @@ impl Task for ComposeEmit {
         let max_age = self.max_ages.iter().find(|(name, _)| *name == idle).map_or(Duration::ZERO, |(_, age)| *age);
         let emit = compose(
             now,
-            Draft {
+            &Draft {
                 reason: if sweeping { "startup-sweep" } else { poll_reason },
                 nonce: &snap.nonce,
                 workspace: &workspace(now, snap.staged.get(idle), max_age),
@@ -225,7 +233,7 @@ impl Task for ComposeEmit {
             return;
         }
         self.noted = None;
-        self.remember(&emit.stable_hash, now.at, producers, &ring);
+        self.remember(&emit.stable_hash, now.at, producers);
         out.actions.push(Action::Deliver(Box::new(emit)));
     }
 }
@@ -357,6 +365,20 @@ mod tests {
     }
 
     #[test]
+    fn data_from_between_composing_and_commit_is_not_told_again() {
+        let mut lab = Lab::running();
+        let decision = section(SectionKind::Decisions, vec![Commit::RemoveState { path: "x".into() }]);
+        lab.stage("pending_decisions", 1058, std::slice::from_ref(&decision));
+        let emit = lab.emit(1060).unwrap();
+        lab.stage("pending_decisions", 1062, std::slice::from_ref(&decision));
+        // The ring carries the time of composing; the commits came after the producer's run.
+        lab.deliver(1060, &emit);
+        assert_eq!(lab.run(1065), []);
+        lab.stage("pending_decisions", 1072, &[decision]);
+        assert!(lab.emit(1072).is_some());
+    }
+
+    #[test]
     fn an_event_that_returns_is_told_after_the_cooldown_at_the_latest() {
         let mut lab = Lab::running();
         lab.stage("bell_windows", 1055, &[bell()]);
@@ -378,7 +400,7 @@ mod tests {
     fn a_decision_that_is_due_passes_the_ring() {
         let mut lab = Lab::running();
         let decision = section(SectionKind::Decisions, vec![]);
-        lab.stage("pending_decisions", 1058, &[decision.clone()]);
+        lab.stage("pending_decisions", 1058, std::slice::from_ref(&decision));
         let emit = lab.emit(1060).unwrap();
         lab.deliver(1060, &emit);
         lab.stage("pending_decisions", 1070, &[decision]);

@@ -45,7 +45,7 @@ pub struct Draft<'a> {
 /// Shape: sections of one kind are joined. A section that no longer fits is postponed whole, keeps its commits for
 ///        itself, and is named; one that alone exceeds the page is cut with a mark and keeps its commits, since it
 ///        can't ever be told whole. The last commit remembers the hash.
-pub fn compose(now: &Now, draft: Draft<'_>) -> Emit {
+pub fn compose(now: &Now, draft: &Draft<'_>) -> Emit {
     let signature = Signature { iso: now.iso(), nonce: draft.nonce.to_owned() };
     let mut body = format!(
         "=== nexus state changed at {} ({}) ===\n{CUE}\nworkspace: {}\n",
@@ -151,7 +151,7 @@ mod tests {
             footer,
             section_max_lines: 50,
         };
-        compose(&now, draft)
+        compose(&now, &draft)
     }
 
     #[test]

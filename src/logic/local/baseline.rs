@@ -329,4 +329,21 @@ mod tests {
         let rows: Vec<_> = panes.iter().map(|facts| WindowRow { facts }).collect();
         assert_eq!(tmux_lines(&rows, "orchestrator"), ["orchestrator @0 bell=0", "w2 @1 bell=1"]);
     }
+
+    proptest::proptest! {
+        /// Whatever stands in the file, the text that a comparison makes is one that the next comparison accepts.
+        #[test]
+        fn a_made_baseline_compares_equal(
+            old in "(# snapshot-format=nexus-watcher-1 tmux-ids,reports-names,git-off\n)?(--- (reports|tmux|git|x) ---\n|[ -~ü]{0,9}\n){0,8}",
+            reports in proptest::collection::vec("\\PC{0,9}", 0..4),
+        ) {
+            let now = Observed { reports: listed(&Gathered::Got(reports)), ..seen(&[], &["w @1 bell=0"]) };
+            match compare(&StateText::Text(old), &now) {
+                Change::None => {}
+                Change::Seed { text } | Change::Noise { text, .. } | Change::Signal { text, .. } => {
+                    proptest::prop_assert_eq!(compare(&StateText::Text(text), &now), Change::None);
+                }
+            }
+        }
+    }
 }

@@ -22,11 +22,8 @@ impl Verdict {
 
     /// The line for the log, where nothing pages.
     pub fn note(self) -> String {
-        let mut note = format!("suppressed emit: {} git-section update(s)", self.git);
-        if self.interim > 0 {
-            note.push_str(&format!(", {} interim report(s)", self.interim));
-        }
-        note
+        let interim = if self.interim > 0 { format!(", {} interim report(s)", self.interim) } else { String::new() };
+        format!("suppressed emit: {} git-section update(s){interim}", self.git)
     }
 }
 
@@ -86,7 +83,7 @@ fn header(text: &str) -> Option<Part> {
 
 /// The part that a line of this shape can only come from.
 fn shape(text: &str) -> Option<Part> {
-    if text.ends_with(".md") {
+    if is_markdown(text) {
         return Some(Part::Reports);
     }
     let words: Vec<&str> = text.split(' ').collect();
@@ -97,10 +94,15 @@ fn shape(text: &str) -> Option<Part> {
     (is_sha && is_tree && rest.is_empty()).then_some(Part::Git)
 }
 
+/// Whether a file of this name is listed as a report.
+fn is_markdown(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|extension| extension == "md")
+}
+
 /// Whether this is an interim report: `-interim` in its base name.
 fn is_interim(text: &str) -> bool {
     let name = text.rsplit('/').next().unwrap_or(text);
-    name.contains("-interim") && name.ends_with(".md")
+    name.contains("-interim") && is_markdown(name)
 }
 
 #[cfg(test)]

@@ -279,28 +279,31 @@ mod tests {
         log_event(age, "wrap-up", &[("report", "reports/r.md")])
     }
 
-    fn good() -> Option<ReportText> {
+    fn good_text() -> String {
         let headings = "## Summary\n## What Was Done\n## Current State\n## What Remains\n## How to Resume\n";
         let front = "---\nproject: a\ndate: b\nsession-id: c\nstatus: partial\n---\n";
-        Some(ReportText::Found(format!("{front}{headings}")))
+        format!("{front}{headings}")
     }
 
-    fn stub() -> Option<ReportText> {
-        let Some(ReportText::Found(text)) = good() else { panic!() };
-        Some(ReportText::Found(text.replace("## Summary\n", "").replace("partial", "done")))
+    fn good() -> ReportText {
+        ReportText::Found(good_text())
+    }
+
+    fn stub() -> ReportText {
+        ReportText::Found(good_text().replace("## Summary\n", "").replace("partial", "done"))
     }
 
     #[test]
     fn each_class_has_the_line_of_the_specification() {
         use State::{Absent, AutosuggestOnly, Blocked, Idle};
-        check(Idle, 4320, &[wrap_up(5000)], good(), "wrapped: w3 wrapped up (idle 1h12m; wrap-up logged)");
+        check(Idle, 4320, &[wrap_up(5000)], Some(good()), "wrapped: w3 wrapped up (idle 1h12m; wrap-up logged)");
         check(Idle, 480, &[], None, "no-wrap-up: w3 idle 8m WITHOUT wrap-up — consider follow-up paste");
         check(AutosuggestOnly, 480, &[], None, "no-wrap-up: w3 idle 8m WITHOUT wrap-up — consider follow-up paste");
         check(
             Idle,
             480,
             &[wrap_up(500)],
-            stub(),
+            Some(stub()),
             "wrapped-but-stub: w3 wrapped-but-stub (frontmatter field: status (must be completed|partial|blocked, \
              got 'done');section: ## Summary)",
         );
@@ -308,7 +311,7 @@ mod tests {
             Idle,
             90_000,
             &[wrap_up(99_000)],
-            good(),
+            Some(good()),
             "idle-too-long: w3 idle-too-long 25h00m (exceeds close threshold; consider close)",
         );
         check(
@@ -330,7 +333,8 @@ mod tests {
 
     #[test]
     fn the_close_threshold_overrides_and_keeps_the_detail() {
-        let Outcome::Idle(found) = outcome(&verdict(State::Idle), 90_000, Some(&[wrap_up(99_000)]), stub()) else {
+        let Outcome::Idle(found) = outcome(&verdict(State::Idle), 90_000, Some(&[wrap_up(99_000)]), Some(stub()))
+        else {
             panic!()
         };
         assert_eq!(found.class, Class::IdleTooLong);
@@ -384,13 +388,13 @@ mod tests {
     #[test]
     fn a_retained_worker_is_kept_until_it_is_engaged_again() {
         let retain = |age| [wrap_up(700), log_event(age, "window-retain", &[("reason", "for the review")])];
-        check(State::Idle, 480, &retain(400), good(), "retained: for the review");
-        check(State::Idle, 480, &retain(500), good(), "wrapped: w3 wrapped up (idle 8m; wrap-up logged)");
+        check(State::Idle, 480, &retain(400), Some(good()), "retained: for the review");
+        check(State::Idle, 480, &retain(500), Some(good()), "wrapped: w3 wrapped up (idle 8m; wrap-up logged)");
         check(
             State::Idle,
             80_000,
             &retain(0),
-            stub(),
+            Some(stub()),
             "wrapped-but-stub: w3 wrapped-but-stub (frontmatter field: \
              status (must be completed|partial|blocked, got 'done');section: ## Summary)",
         );

@@ -105,11 +105,9 @@ mod tests {
     use super::*;
 
     fn complete() -> String {
-        let mut text = "---\nproject: web\ndate: 2026-05-11\nsession-id: \"abc\"\nstatus: completed\n---\n".to_owned();
-        for heading in HEADINGS {
-            text.push_str(&format!("\n{heading}\n{}\n", "words ".repeat(20)));
-        }
-        text
+        let front = "---\nproject: web\ndate: 2026-05-11\nsession-id: \"abc\"\nstatus: completed\n---\n";
+        let sections = HEADINGS.map(|heading| format!("\n{heading}\n{}\n", "words ".repeat(20)));
+        front.to_owned() + &sections.concat()
     }
 
     fn check(change: impl Fn(String) -> String, expected: &[&str]) {
@@ -165,6 +163,13 @@ mod tests {
         let rules = CheckRules { min_body: 500, allow_todo: false };
         for text in ["", "---", "---\n", "---\n---", "---\nproject", "\u{feff}---\nx: y\n---\n"] {
             assert!(!report_check(text, rules).is_empty(), "{text:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_check_panic(text in "(---\n)?(project ?: ?\"?[a-zü\"]{0,3}\n){0,2}(---\r?\n?)?.{0,20}") {
+            let _problems = report_check(&text, CheckRules { min_body: 500, allow_todo: false });
         }
     }
 }
