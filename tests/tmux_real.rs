@@ -553,34 +553,66 @@ async fn bells_are_cleared_without_moving_anything() {
     assert_eq!(where_all_look(), before);
 }
 
-/// Set for the run of this test in a process of its own, without a locale.
-const CHILD_SOCKET: &str = "NEXUS_TEST_C_LOCALE_SOCKET";
+/// Set for the run of a test in a process of its own: the socket to use.
+const CHILD_SOCKET: &str = "NEXUS_TEST_CHILD_SOCKET";
 
-#[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "a test of the environment needs one of its own")]
-async fn names_survive_a_service_without_a_locale() {
-    const NAME: &str = "日本 ⠋\tx";
-    if let Some(socket) = std::env::var_os(CHILD_SOCKET) {
-        let client = || TmuxClient::new(Socket::Path(socket.clone().into()), None);
-        for (client, mode) in [(client(), true), (client().without_control(), false)] {
-            let view = client.view().await.unwrap();
-            assert_eq!(client.mode() == CONTROL, mode);
-            let names: Vec<_> = view.panes.iter().map(|facts| facts.window_name.as_str()).collect();
-            assert_eq!(names, ["first", NAME]);
-            assert_eq!(view.panes[1].title, "✳ é");
-        }
-        return;
-    }
-    let server = TestTmux::start();
-    let pane = server.new_window(NAME, "printf '\\033]2;✳ é\\007'; exec cat");
-    wait_for("the title", async || (server.format(pane, "#{pane_title}") == "✳ é").then_some(())).await;
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "names_survive_a_service_without_a_locale"])
+/// The client of a test that runs in a process of its own; `None` in the test's first process.
+#[expect(clippy::disallowed_methods, reason = "a test of the process needs one of its own")]
+fn child_client() -> Option<TmuxClient> {
+    let socket = std::env::var_os(CHILD_SOCKET)?;
+    Some(TmuxClient::new(Socket::Path(socket.into()), None))
+}
+
+/// Runs a test once more in a process of its own, without a locale.
+#[expect(clippy::disallowed_methods, reason = "a test of the process needs one of its own")]
+fn run_child(test: &str, server: &TestTmux) -> std::process::Output {
+    std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test])
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("LANG", "C")
         .env(CHILD_SOCKET, server.socket_path())
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_watcher_that_is_killed_leaves_no_client() {
+    let pane = PaneId::new(0);
+    if let Some(client) = child_client() {
+        client.view().await.unwrap();
+        assert_eq!(client.mode(), CONTROL);
+        let requests = vec![whole(pane); 400];
+        let halfway = tokio::time::timeout(Duration::from_millis(2), client.capture(&requests)).await;
+        assert!(halfway.is_err(), "replies are outstanding");
+        std::process::abort();
+    }
+    let server = TestTmux::start();
+    let script = "seq -s ' ' 1 900; exec cat";
+    server.run(&["respawn-pane", "-k", "-t", "%0", script]);
+    server.shows(pane, "900").await;
+    for _ in 0..5 {
+        let output = run_child("a_watcher_that_is_killed_leaves_no_client", &server);
+        assert!(output.status.code().is_none(), "{}", String::from_utf8_lossy(&output.stdout));
+        wait_for("its client to leave", async || clients(&server).is_empty().then_some(())).await;
+    }
+}
+
+#[tokio::test]
+async fn names_survive_a_service_without_a_locale() {
+    const NAME: &str = "日本 ⠋\tx";
+    if let Some(client) = child_client() {
+        let view = client.view().await.unwrap();
+        assert_eq!(client.mode(), CONTROL);
+        let names: Vec<_> = view.panes.iter().map(|facts| facts.window_name.as_str()).collect();
+        assert_eq!(names, ["first", NAME]);
+        assert_eq!(view.panes[1].title, "✳ é");
+        assert_eq!(client.without_control().view().await.unwrap(), view);
+        return;
+    }
+    let server = TestTmux::start();
+    let pane = server.new_window(NAME, "printf '\\033]2;✳ é\\007'; exec cat");
+    wait_for("the title", async || (server.format(pane, "#{pane_title}") == "✳ é").then_some(())).await;
+    let output = run_child("names_survive_a_service_without_a_locale", &server);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -9,6 +9,7 @@
     reason = "tests drive the real program; a failure is a panic"
 )]
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -35,12 +36,14 @@ pub async fn wait_for<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<
 #[derive(Debug)]
 pub struct TestTmux {
     directory: tempfile::TempDir,
+    /// The running server's process, if one was started.
+    pid: Cell<Option<u32>>,
 }
 
 impl TestTmux {
     /// A directory for a socket, with no server.
     pub fn absent() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self { directory: tempfile::tempdir().unwrap(), pid: Cell::new(None) }
     }
 
     /// A server with one session `main` (100x30) whose only window `first` runs `cat`.
@@ -53,11 +56,13 @@ impl TestTmux {
     /// Starts the server (again).
     pub fn start_server(&self) {
         self.run(&["new-session", "-d", "-s", "main", "-n", "first", "-x", "100", "-y", "30", "exec cat"]);
+        self.pid.set(Some(self.server_pid()));
     }
 
     /// Ends the server and waits until nothing listens any more; its socket may stay.
     pub async fn stop_server(&self) {
         self.run(&["kill-server"]);
+        self.pid.set(None);
         wait_for("the server to end", async || {
             let words = self.try_run(&["list-sessions"]).stderr;
             String::from_utf8_lossy(&words).starts_with("no server running").then_some(())
@@ -149,8 +154,9 @@ impl TestTmux {
 
 impl Drop for TestTmux {
     fn drop(&mut self) {
-        if self.socket_path().exists() {
-            self.try_run(&["kill-server"]);
+        // By its process id and not by a command: a server that a failed test left stopped would never answer one.
+        if let Some(pid) = self.pid.take() {
+            drop(Command::new("kill").args(["-KILL", &pid.to_string()]).output());
         }
     }
 }

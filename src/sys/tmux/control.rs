@@ -3,13 +3,21 @@
 //! It attaches to a session that exists, asks for no output, and leaves size and environment alone. It is closed by
 //! the end of its input and never by a signal, since a killed client has taken servers down with it. Only questions go
 //! this way; nothing that acts.
+//!
+//! Should this process die with replies unread, a plain pipe would break under tmux's hands, which then waits for ever
+//! to get rid of them: a client that stays in the list, a session that stays attached, a server that cannot end (seen on
+//! 3.3a). So tmux is given an end of the pipe that reads as well as writes: it can't break, and it is wide enough for
+//! all replies that are ever outstanding.
 
+use std::fs::File;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tmux_interface::AttachSession;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStdin};
 use tokio::sync::{broadcast, mpsc};
 
@@ -24,6 +32,9 @@ use super::{TmuxError, WindowId};
 /// Replies outstanding at once. tmux keeps unread replies in memory without bound (issue 5553), and eight captures are
 /// a few screenfuls.
 const IN_FLIGHT: usize = 8;
+
+/// Room in the pipe, the most that anybody may ask of Linux by default.
+const PIPE_BYTES: usize = 1 << 20;
 
 /// What the reading task hands over.
 #[derive(Debug)]
@@ -61,18 +72,19 @@ impl Control {
         // The builder's own flag list is of a later version; these two exist from 3.2.
         attach.push_option("-f", "no-output,ignore-size");
         attach.push_option("-t", session.to_string());
+        let (stdout, writer) = reply_pipe().map_err(|why| io(DOING, &why.to_string()))?;
         let mut child = program(socket)
             .arg("-C")
             .args(words(&attach))
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdout(writer)
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|why| spawn_error(&why, DOING))?;
         let stdin = child.stdin.take().ok_or_else(|| io(DOING, "no input pipe"))?;
         let (sender, incoming) = mpsc::unbounded_channel();
         live.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(read_and_reap(child, sender, events.clone(), Arc::clone(live)));
+        tokio::spawn(read_and_reap(child, stdout, sender, events.clone(), Arc::clone(live)));
         let mut control = Self { stdin, incoming };
         match control.incoming.recv().await {
             Some(Incoming::Attached(Answer::Text(_))) => Ok(control),
@@ -126,48 +138,61 @@ fn io(doing: &'static str, why: &str) -> TmuxError {
     TmuxError::Io { doing, why: why.to_owned() }
 }
 
+/// The pipe for replies: our end, and tmux's, which can't break. Where a pipe can't be opened by its number (elsewhere
+/// than on Linux), tmux's end is a plain one.
+fn reply_pipe() -> std::io::Result<(Receiver, Stdio)> {
+    let (reader, writer) = std::io::pipe()?;
+    #[cfg(target_os = "linux")]
+    {
+        // A smaller pipe serves too; it only makes the rare case above less rare.
+        let _refused = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
+    }
+    let both_ways = File::options().read(true).write(true).open(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+    let end = both_ways.map_or_else(|_| Stdio::from(OwnedFd::from(writer)), Stdio::from);
+    Ok((Receiver::from_owned_fd(OwnedFd::from(reader))?, end))
+}
+
 /// Reads until the client ends, then waits for its process. It never ends the client.
 async fn read_and_reap(
     mut child: Child,
+    mut stdout: Receiver,
     sender: mpsc::UnboundedSender<Incoming>,
     events: broadcast::Sender<TmuxEvent>,
     live: Arc<AtomicUsize>,
 ) {
-    if let Some(mut stdout) = child.stdout.take() {
-        let mut cutter = Framer::default();
-        let mut frames = Vec::new();
-        let mut buffer = vec![0; 16 << 10];
-        let mut attached = false;
-        let mut broken = false;
-        while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
-            // After a break the stream is only drained, so that the server can finish and close it.
-            if broken {
-                continue;
-            }
-            cutter.push(buffer.get(..read).unwrap_or_default(), &mut frames);
-            for frame in frames.drain(..) {
-                let incoming = match frame {
-                    Frame::Event(event) => {
-                        // Nobody need listen.
-                        let _unheard = events.send(event);
-                        continue;
-                    }
-                    Frame::Reply { ours: true, ok, body } => Incoming::Reply(answer(ok, body)),
-                    Frame::Reply { ours: false, ok, body } if !attached => {
-                        attached = true;
-                        Incoming::Attached(answer(ok, body))
-                    }
-                    Frame::Reply { .. } => continue,
-                    Frame::Broken(why) => {
-                        broken = true;
-                        Incoming::Broken(why)
-                    }
-                };
-                // The receiver is gone once the client is being closed.
-                let _closing = sender.send(incoming);
-                if broken {
-                    break;
+    let mut cutter = Framer::default();
+    let mut frames = Vec::new();
+    let mut buffer = vec![0; 16 << 10];
+    let mut attached = false;
+    let mut broken = false;
+    while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
+        // After a break the stream is only drained, so that the server can finish and close it.
+        if broken {
+            continue;
+        }
+        cutter.push(buffer.get(..read).unwrap_or_default(), &mut frames);
+        for frame in frames.drain(..) {
+            let incoming = match frame {
+                Frame::Event(event) => {
+                    // Nobody need listen.
+                    let _unheard = events.send(event);
+                    continue;
                 }
+                Frame::Reply { ours: true, ok, body } => Incoming::Reply(answer(ok, body)),
+                Frame::Reply { ours: false, ok, body } if !attached => {
+                    attached = true;
+                    Incoming::Attached(answer(ok, body))
+                }
+                Frame::Reply { .. } => continue,
+                Frame::Broken(why) => {
+                    broken = true;
+                    Incoming::Broken(why)
+                }
+            };
+            // The receiver is gone once the client is being closed.
+            let _closing = sender.send(incoming);
+            if broken {
+                break;
             }
         }
     }
