@@ -5,6 +5,7 @@ pub mod clock;
 pub mod decisions;
 pub mod env;
 pub mod files;
+pub mod hook_files;
 pub mod lock;
 pub mod logging;
 pub mod procfs;

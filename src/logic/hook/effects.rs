@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::decision::{self, receipt_path};
+use super::decision;
 use super::failure::{classify, reset_token};
 use super::heartbeat::Heartbeat;
 use super::payload::{Event, Payload, clean};
+use super::receipt::Receipt;
 use crate::logic::ids::{Fingerprint, PaneId, Signature, WindowName};
 use crate::logic::snapshot::DecisionRecord;
 use crate::logic::time::{Now, Timestamp};
@@ -465,16 +466,18 @@ fn receipts(payload: &Payload, context: &HookContext, now: &Now, effects: &mut V
     let mut found: Vec<Signature> = signatures(&payload.prompt).collect();
     let older = found.len().saturating_sub(MAX_RECEIPTS);
     for signature in found.drain(older..) {
-        let Some(path) = receipt_path(&signature.nonce) else { continue };
-        let receipt = json!({
-            "ts": now.iso(),
-            "epoch_ms": now.at.millis(),
-            "session_id": clean(&payload.session_id, MAX_ID_CHARS),
-            "window": context.window.as_ref().map_or("", WindowName::as_str),
-            "pane": context.pane.map(|pane| pane.to_string()).unwrap_or_default(),
-            "iso": signature.iso,
-        });
-        effects.push(Effect::Receipt { path, text: format!("{receipt}\n"), from_target: context.is_target });
+        let Some(path) = Receipt::path(&signature.nonce) else { continue };
+        let receipt = Receipt {
+            ts: now.iso(),
+            epoch_ms: now.at.millis(),
+            session_id: clean(&payload.session_id, MAX_ID_CHARS),
+            window: context.window.as_ref().map(ToString::to_string).unwrap_or_default(),
+            pane: context.pane.map(|pane| pane.to_string()).unwrap_or_default(),
+            iso: signature.iso,
+        };
+        let Ok(mut text) = serde_json::to_string(&receipt) else { continue };
+        text.push('\n');
+        effects.push(Effect::Receipt { path, text, from_target: context.is_target });
     }
 }
 
@@ -487,7 +490,7 @@ fn signatures(text: &str) -> impl Iterator<Item = Signature> + '_ {
         let nonce = rest.get(..6)?;
         let ends = rest.get(6..)?.chars().next().is_none_or(|c| !c.is_alphanumeric());
         let is_iso = iso.len() <= 35 && Timestamp::parse_iso(iso).is_some();
-        (is_iso && ends && receipt_path(nonce).is_some()).then(|| Signature { iso: iso.into(), nonce: nonce.into() })
+        (is_iso && ends && Receipt::path(nonce).is_some()).then(|| Signature { iso: iso.into(), nonce: nonce.into() })
     })
 }
 
