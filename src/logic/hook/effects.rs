@@ -8,10 +8,10 @@ use super::decision;
 use super::failure::{classify, reset_token};
 use super::heartbeat::Heartbeat;
 use super::payload::{Event, Payload, clean};
-use super::receipt::Receipt;
+use super::receipt::{Receipt, signatures};
 use crate::logic::ids::{Fingerprint, PaneId, Signature, WindowName};
 use crate::logic::snapshot::DecisionRecord;
-use crate::logic::time::{Now, Timestamp};
+use crate::logic::time::Now;
 
 /// Longest name or id that is kept, in characters.
 const MAX_ID_CHARS: usize = 200;
@@ -479,19 +479,6 @@ fn receipts(payload: &Payload, context: &HookContext, now: &Now, effects: &mut V
         text.push('\n');
         effects.push(Effect::Receipt { path, text, from_target: context.is_target });
     }
-}
-
-/// The signatures in a text, in order.
-fn signatures(text: &str) -> impl Iterator<Item = Signature> + '_ {
-    text.match_indices("nexus-emit-sig ").filter_map(|(at, word)| {
-        let mut words = text.get(at + word.len()..)?.split(' ');
-        let iso = words.next()?;
-        let rest = words.next()?;
-        let nonce = rest.get(..6)?;
-        let ends = rest.get(6..)?.chars().next().is_none_or(|c| !c.is_alphanumeric());
-        let is_iso = iso.len() <= 35 && Timestamp::parse_iso(iso).is_some();
-        (is_iso && ends && Receipt::path(nonce).is_some()).then(|| Signature { iso: iso.into(), nonce: nonce.into() })
-    })
 }
 
 #[cfg(test)]

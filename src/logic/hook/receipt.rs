@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::logic::ids::Signature;
+use crate::logic::time::Timestamp;
+
 /// `receipts/<nonce>.json`, one of the witnesses of a delivery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -26,6 +29,19 @@ impl Receipt {
         let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         (nonce.len() == 6 && nonce.bytes().all(hex)).then(|| format!("receipts/{nonce}.json"))
     }
+}
+
+/// The signatures in a text, in order.
+pub(super) fn signatures(text: &str) -> impl Iterator<Item = Signature> + '_ {
+    text.match_indices("nexus-emit-sig ").filter_map(|(at, word)| {
+        let mut words = text.get(at + word.len()..)?.split(' ');
+        let iso = words.next()?;
+        let rest = words.next()?;
+        let nonce = rest.get(..6)?;
+        let ends = rest.get(6..)?.chars().next().is_none_or(|c| !c.is_alphanumeric());
+        let is_iso = iso.len() <= 35 && Timestamp::parse_iso(iso).is_some();
+        (is_iso && ends && Receipt::path(nonce).is_some()).then(|| Signature { iso: iso.into(), nonce: nonce.into() })
+    })
 }
 
 #[cfg(test)]
