@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Invocation, Verb, render};
 use crate::logic::ids::{Fingerprint, WindowName};
+use crate::logic::inbox::RecordName;
 use crate::logic::snapshot::ActionEvent;
 use crate::logic::time::Timestamp;
 use crate::sys::action_log;
@@ -74,9 +75,8 @@ fn record_at(state: &StateDir, path: &Path) -> Option<(WindowName, Fingerprint)>
     if folder != state.at("decisions").canonicalize().ok()? {
         return None;
     }
-    let name = path.file_name()?.to_str()?.strip_suffix(".json")?;
-    let (stem, fingerprint) = name.strip_suffix(".handled").unwrap_or(name).rsplit_once('.')?;
-    Some((WindowName::from_file_stem(stem)?, Fingerprint::parse(fingerprint)?))
+    let name = RecordName::parse(path.file_name()?.to_str()?)?;
+    Some((WindowName::from_file_stem(name.stem)?, name.fingerprint))
 }
 
 /// A window's name for a terminal: without control characters.

@@ -20,7 +20,7 @@ use crate::logic::time::Now;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, Durability, StateDir};
-use crate::sys::{decisions, stdin};
+use crate::sys::{decisions, hook_files, stdin};
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
 
@@ -184,7 +184,7 @@ fn perform(state: &StateDir, effect: &Effect, now: &Now) -> io::Result<()> {
         Effect::Append { path, line } => append_bounded(&state.at(path), line, NOTIFICATION_LOG_BYTES),
         Effect::Decide(record) => decisions::create(state, &WindowName(record.window.clone()), record).map(drop),
         Effect::Close { window, fingerprint } => {
-            let note = [("resolved", "answered in the pane"), ("resolved_at", &now.iso())];
+            let note = [("resolved", hook_files::ANSWERED_IN_PANE), ("resolved_at", &now.iso())];
             decisions::close(state, window, fingerprint, &note).map(drop)
         }
         Effect::MarkUnresolved { window } => decisions::mark_unresolved(state, window),

@@ -8,8 +8,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::files::{self, Durability, StateDir};
-use crate::logic::hook::{decision_path, tombstone_path};
 use crate::logic::ids::{Fingerprint, WindowName};
+use crate::logic::inbox::{RecordName, decision_path, stems, tombstone_path};
 use crate::logic::snapshot::{DecisionFile, DecisionRecord};
 
 /// Largest record that is read, in bytes.
@@ -43,9 +43,8 @@ pub enum Closing {
 
 /// Splits the name of a live record into window stem and fingerprint.
 fn split_name(name: &str) -> Option<(&str, Fingerprint)> {
-    let (stem, fingerprint) = name.strip_suffix(".json")?.rsplit_once('.')?;
-    let fingerprint = Fingerprint::parse(fingerprint)?;
-    (!stem.is_empty()).then_some((stem, fingerprint))
+    let name = RecordName::parse(name).filter(|name| !name.is_tombstone)?;
+    Some((name.stem, name.fingerprint))
 }
 
 /// Every live record, by file name.
@@ -147,9 +146,8 @@ pub fn has_records(state: &StateDir, window: &WindowName) -> io::Result<bool> {
     let stems = stems(window);
     let names = files::list_names(&state.at("decisions"))?;
     Ok(names.iter().any(|name| {
-        let live_name = name.replace(".handled.json", ".json");
-        let split = split_name(&live_name);
-        split.is_some_and(|(stem, _)| stems.iter().any(|own| own == stem) && belongs(state, window, stem, name))
+        let stem = RecordName::parse(name).map(|name| name.stem);
+        stem.is_some_and(|stem| stems.iter().any(|own| own == stem) && belongs(state, window, stem, name))
     }))
 }
 
@@ -206,12 +204,6 @@ pub fn close(
 fn belongs(state: &StateDir, window: &WindowName, stem: &str, name: &str) -> bool {
     stem == window.file_stem()
         || read(&state.at("decisions").join(name)).is_ok_and(|record| record.window == window.as_str())
-}
-
-/// The stems under which a window's records may be filed, ours first.
-fn stems(window: &WindowName) -> Vec<String> {
-    let (own, legacy) = (window.file_stem(), window.legacy_file_stem());
-    if own == legacy || legacy.is_empty() { vec![own] } else { vec![own, legacy] }
 }
 
 /// The file's text.

@@ -9,6 +9,7 @@ pub mod files;
 pub mod git;
 pub mod instance;
 pub mod liveness;
+pub mod hook_files;
 pub mod lock;
 pub mod logging;
 pub mod procfs;

@@ -11,22 +11,6 @@ const MAX_LINES: usize = 20;
 /// Longest excerpt line, in characters.
 const MAX_LINE_CHARS: usize = 300;
 
-/// Path of a live record, relative to the state directory.
-pub fn decision_path(stem: &str, fingerprint: &Fingerprint) -> String {
-    format!("decisions/{stem}.{fingerprint}.json")
-}
-
-/// Path of the tombstone that closes a record.
-pub fn tombstone_path(stem: &str, fingerprint: &Fingerprint) -> String {
-    format!("decisions/{stem}.{fingerprint}.handled.json")
-}
-
-/// Path of the receipt of the emit with this nonce; `None` unless the nonce is six lower-case hex digits.
-pub fn receipt_path(nonce: &str) -> Option<String> {
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    (nonce.len() == 6 && nonce.bytes().all(hex)).then(|| format!("receipts/{nonce}.json"))
-}
-
 /// The first twelve hex digits of the SHA-1 of the parts, joined by `|`.
 fn fingerprint(parts: &[&str]) -> Fingerprint {
     use std::fmt::Write as _;
@@ -161,13 +145,5 @@ mod tests {
         let fp = of_notification(&WindowName("w3".into()), "idle_prompt", &payload);
         // sha1("w3|idle_prompt|Claude is waiting for your input"), first twelve digits.
         assert_eq!(fp.as_str(), "870a309be2b0");
-    }
-
-    #[test]
-    fn a_receipt_is_named_by_six_hex_digits_only() {
-        assert_eq!(receipt_path("0a1b2c").as_deref(), Some("receipts/0a1b2c.json"));
-        for bad in ["0A1b2c", "../../", "0a1b2", "0a1b2cd", ""] {
-            assert_eq!(receipt_path(bad), None, "{bad}");
-        }
     }
 }

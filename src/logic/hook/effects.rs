@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::decision::{self, receipt_path};
+use super::decision;
 use super::failure::{classify, reset_token};
 use super::heartbeat::Heartbeat;
 use super::payload::{Event, Payload, clean};
+use super::receipt::{Receipt, signatures};
 use crate::logic::ids::{Fingerprint, PaneId, Signature, WindowName};
 use crate::logic::snapshot::DecisionRecord;
-use crate::logic::time::{Now, Timestamp};
+use crate::logic::time::Now;
 
 /// Longest name or id that is kept, in characters.
 const MAX_ID_CHARS: usize = 200;
@@ -465,30 +466,19 @@ fn receipts(payload: &Payload, context: &HookContext, now: &Now, effects: &mut V
     let mut found: Vec<Signature> = signatures(&payload.prompt).collect();
     let older = found.len().saturating_sub(MAX_RECEIPTS);
     for signature in found.drain(older..) {
-        let Some(path) = receipt_path(&signature.nonce) else { continue };
-        let receipt = json!({
-            "ts": now.iso(),
-            "epoch_ms": now.at.millis(),
-            "session_id": clean(&payload.session_id, MAX_ID_CHARS),
-            "window": context.window.as_ref().map_or("", WindowName::as_str),
-            "pane": context.pane.map(|pane| pane.to_string()).unwrap_or_default(),
-            "iso": signature.iso,
-        });
-        effects.push(Effect::Receipt { path, text: format!("{receipt}\n"), from_target: context.is_target });
+        let Some(path) = Receipt::path(&signature.nonce) else { continue };
+        let receipt = Receipt {
+            ts: now.iso(),
+            epoch_ms: now.at.millis(),
+            session_id: clean(&payload.session_id, MAX_ID_CHARS),
+            window: context.window.as_ref().map(ToString::to_string).unwrap_or_default(),
+            pane: context.pane.map(|pane| pane.to_string()).unwrap_or_default(),
+            iso: signature.iso,
+        };
+        let Ok(mut text) = serde_json::to_string(&receipt) else { continue };
+        text.push('\n');
+        effects.push(Effect::Receipt { path, text, from_target: context.is_target });
     }
-}
-
-/// The signatures in a text, in order.
-fn signatures(text: &str) -> impl Iterator<Item = Signature> + '_ {
-    text.match_indices("nexus-emit-sig ").filter_map(|(at, word)| {
-        let mut words = text.get(at + word.len()..)?.split(' ');
-        let iso = words.next()?;
-        let rest = words.next()?;
-        let nonce = rest.get(..6)?;
-        let ends = rest.get(6..)?.chars().next().is_none_or(|c| !c.is_alphanumeric());
-        let is_iso = iso.len() <= 35 && Timestamp::parse_iso(iso).is_some();
-        (is_iso && ends && receipt_path(nonce).is_some()).then(|| Signature { iso: iso.into(), nonce: nonce.into() })
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::logic::time::Timestamp;
 
 fn now() -> Now {
     Now::fixed(Timestamp::from_secs(1_790_000_000))

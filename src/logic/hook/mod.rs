@@ -15,10 +15,11 @@ mod effects;
 mod failure;
 mod heartbeat;
 mod payload;
+mod receipt;
 mod settings;
 
-pub use decision::{decision_path, receipt_path, tombstone_path};
 pub use effects::{Effect, HookContext, Prior, effects_of};
 pub use heartbeat::Heartbeat;
 pub use payload::{Event, Payload};
+pub use receipt::Receipt;
 pub use settings::{HookCommand, claude_settings, quote};

@@ -1,0 +1,182 @@
+//! Reads what agents' hooks left (heartbeats, receipts), and clears away what nobody will ask for again.
+//!
+//! Writing them is `cli::hook`'s. All of it is a hint from an agent: it is checked against the pane it is used for.
+
+use std::fs;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use super::files::{self, StateDir};
+use crate::logic::hook::{Heartbeat, Receipt};
+use crate::logic::ids::{PaneId, WindowName};
+use crate::logic::inbox::{RecordName, stems};
+use crate::logic::snapshot::DecisionRecord;
+use crate::logic::time::Timestamp;
+
+/// Largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// Most files deleted in one call.
+const MAX_PRUNED: usize = 1000;
+
+/// A heartbeat and the file it was read from, for evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundHeartbeat {
+    /// What the hooks last told.
+    pub heartbeat: Heartbeat,
+    /// Path as shown to people.
+    pub path: String,
+}
+
+/// The heartbeat of a window.
+///
+/// Shape:  `None` if there is none, if it is of another pane (a second window of that name), or if a file under the
+///         older stem is of another window. A heartbeat that names no pane counts for any.
+/// Errors: a file that is there but can't be read or understood, with its path.
+pub fn read_heartbeat(
+    state: &StateDir,
+    window: &WindowName,
+    pane: Option<PaneId>,
+) -> Result<Option<FoundHeartbeat>, String> {
+    for stem in stems(window) {
+        let path = state.at(format!("heartbeat/{stem}.json"));
+        let shown = path.display().to_string();
+        let text = files::read_text(&path, MAX_BYTES).map_err(|error| format!("{shown}: {error}"))?;
+        let Some(text) = text else { continue };
+        let heartbeat = Heartbeat::parse(&text).ok_or_else(|| format!("{shown}: not a heartbeat"))?;
+        let is_windows =
+            heartbeat.window == window.as_str() || (heartbeat.window.is_empty() && stem == window.file_stem());
+        let is_panes = match (pane, PaneId::parse(&heartbeat.pane)) {
+            (Some(asked), Some(told)) => asked == told,
+            _ => true,
+        };
+        if is_windows && is_panes {
+            return Ok(Some(FoundHeartbeat { heartbeat, path: shown }));
+        }
+    }
+    Ok(None)
+}
+
+/// The receipt of the emit with this nonce; `None` while there is none.
+///
+/// Errors: a file that is there but can't be read or understood.
+pub fn read_receipt(state: &StateDir, nonce: &str) -> io::Result<Option<Receipt>> {
+    let Some(path) = Receipt::path(nonce) else { return Ok(None) };
+    let text = files::read_text(&state.at(path), MAX_BYTES)?;
+    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+}
+
+/// Deletes receipts, and tombstones of prompts that were answered in their pane, older than `keep`. Returns how many.
+///
+/// Such a prompt never comes back under its fingerprint, so its tombstone closes nothing any more; every other tombstone
+/// stays. At most 1000 files go in one call.
+pub fn prune(state: &StateDir, now: Timestamp, keep: Duration) -> io::Result<usize> {
+    let epoch_ms = u64::try_from(now.before(keep).millis()).unwrap_or(0);
+    let before = SystemTime::UNIX_EPOCH + Duration::from_millis(epoch_ms);
+    let is_old =
+        |path: &std::path::Path| fs::metadata(path).and_then(|data| data.modified()).is_ok_and(|at| at < before);
+    let mut pruned = 0;
+    for (folder, is_candidate) in [("receipts", is_receipt as fn(&str) -> bool), ("decisions", is_tombstone)] {
+        for name in files::list_names(&state.at(folder))?.iter().filter(|name| is_candidate(name)) {
+            let path = state.at(folder).join(name);
+            if pruned >= MAX_PRUNED {
+                return Ok(pruned);
+            }
+            if is_old(&path) && (folder == "receipts" || was_answered(&path)) {
+                files::remove(&path)?;
+                pruned += 1;
+            }
+        }
+    }
+    Ok(pruned)
+}
+
+/// Whether a file name is a receipt's.
+fn is_receipt(name: &str) -> bool {
+    name.strip_suffix(".json").is_some_and(|nonce| Receipt::path(nonce).is_some())
+}
+
+/// Whether a file name is a tombstone's.
+fn is_tombstone(name: &str) -> bool {
+    RecordName::parse(name).is_some_and(|name| name.is_tombstone)
+}
+
+/// Whether a tombstone was made because its prompt was answered in the pane.
+fn was_answered(path: &std::path::Path) -> bool {
+    let text = files::read_text(path, MAX_BYTES).ok().flatten();
+    let record = text.and_then(|text| serde_json::from_str::<DecisionRecord>(&text).ok());
+    record.is_some_and(|record| record.other.get("resolved").is_some_and(|how| how == ANSWERED_IN_PANE))
+}
+
+/// What the tombstone of such a prompt says as `resolved`.
+pub const ANSWERED_IN_PANE: &str = "answered in the pane";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> (tempfile::TempDir, StateDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::new(dir.path());
+        for folder in ["heartbeat", "receipts", "decisions"] {
+            fs::create_dir(state.at(folder)).unwrap();
+        }
+        (dir, state)
+    }
+
+    #[test]
+    fn a_heartbeat_counts_for_its_own_window_and_pane_only() {
+        let (_dir, state) = state();
+        let write = |file: &str, text: &str| fs::write(state.at(format!("heartbeat/{file}.json")), text).unwrap();
+        write("w3", r#"{"state":"busy","window":"w3","pane":"%12"}"#);
+        write("a_b", r#"{"state":"busy","window":"a_b"}"#);
+        write("c_d", r#"{"state":"busy","window":"c/d"}"#);
+        write("bad", "{");
+        let found = |name: &str, pane: Option<u32>| {
+            let found = read_heartbeat(&state, &WindowName(name.into()), pane.map(PaneId::new));
+            found.map(|found| found.is_some()).map_err(|_| ())
+        };
+        for (name, pane, wanted) in [
+            ("w3", Some(12), Ok(true)),
+            ("w3", None, Ok(true)),
+            ("w3", Some(13), Ok(false)),
+            ("a_b", Some(1), Ok(true)),
+            ("a/b", None, Ok(false)),
+            ("c/d", None, Ok(true)),
+            ("none", None, Ok(false)),
+            ("bad", None, Err(())),
+        ] {
+            assert_eq!(found(name, pane), wanted, "{name} {pane:?}");
+        }
+    }
+
+    #[test]
+    fn pruning_takes_old_receipts_and_answered_tombstones_and_nothing_else() {
+        let (_dir, state) = state();
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let write = |path: &str, text: &str, is_old: bool| {
+            fs::write(state.at(path), text).unwrap();
+            let at = if is_old { old } else { old + Duration::from_secs(100_000) };
+            fs::File::options().append(true).open(state.at(path)).unwrap().set_modified(at).unwrap();
+        };
+        let answered = format!(r#"{{"resolved":"{ANSWERED_IN_PANE}"}}"#);
+        write("receipts/0a1b2c.json", "{}", true);
+        write("receipts/0a1b2d.json", "{}", false);
+        write("receipts/notes.json", "{}", true);
+        write("decisions/w.000000000001.handled.json", &answered, true);
+        write("decisions/w.000000000002.handled.json", r#"{"resolved":"acked"}"#, true);
+        write("decisions/w.000000000003.handled.json", &answered, false);
+        write("decisions/w.000000000004.json", &answered, true);
+        assert_eq!(prune(&state, Timestamp::from_secs(1_050_000), Duration::from_secs(1000)).unwrap(), 2);
+        assert_eq!(files::list_names(&state.at("receipts")).unwrap(), ["0a1b2d.json", "notes.json"]);
+        assert_eq!(files::list_names(&state.at("decisions")).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_receipt_is_read_by_its_nonce() {
+        let (_dir, state) = state();
+        fs::write(state.at("receipts/0a1b2c.json"), r#"{"epoch_ms":5,"window":"o","iso":"x"}"#).unwrap();
+        assert_eq!(read_receipt(&state, "0a1b2c").unwrap().unwrap().epoch_ms, 5);
+        assert_eq!(read_receipt(&state, "ffffff").unwrap(), None);
+        assert_eq!(read_receipt(&state, "../heartbeat/w3").unwrap(), None);
+    }
+}
