@@ -4,10 +4,13 @@
 //! file two holders coexist. Files are opened close-on-exec, so that no child keeps the lock when the watcher dies. The
 //! lock does not reliably reach across hosts; the beacon does (`logic::instance::beacon`).
 
+#![expect(clippy::disallowed_methods, reason = "flock has no wait with a deadline, so an attempt is repeated")]
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::sys::files::{self, StateDir};
 
@@ -17,8 +20,12 @@ pub const LOCK_FILE: &str = "nexus-instance.lock";
 /// Longest body that is read, in bytes.
 const MAX_BODY: u64 = 64 << 10;
 
-/// How often an attempt is repeated while somebody only looks at the lock; a look takes microseconds.
-const LOOKER_TRIES: u32 = 10_000;
+/// How often an attempt is repeated while somebody only looks at the lock. A look takes microseconds, unless the looker
+/// is stopped by the scheduler of a busy machine in the midst of it.
+const LOOKER_TRIES: u32 = 5000;
+
+/// Pause between such attempts.
+const LOOKER_PAUSE: Duration = Duration::from_millis(1);
 
 /// The held lock. It is given back when this is dropped or the process ends, however it ends.
 #[derive(Debug)]
@@ -170,7 +177,7 @@ fn try_exclusive(file: &File) -> io::Result<bool> {
             Err(error) if is_contended(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
-        std::thread::yield_now();
+        std::thread::sleep(LOOKER_PAUSE);
     }
     Ok(false)
 }
@@ -243,6 +250,25 @@ mod tests {
             });
             assert_eq!(wins, 1);
         }
+    }
+
+    #[test]
+    fn a_looker_never_makes_a_starter_fail() {
+        let (_dir, state) = state();
+        drop(acquire(&state, "x\n").unwrap());
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        drop(probe(&state));
+                    }
+                });
+            }
+            let failed = (0..300).filter(|_| acquire(&state, "x\n").is_err()).count();
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(failed, 0);
+        });
     }
 
     #[test]
