@@ -335,6 +335,10 @@ fn what_can_not_be_read_is_told_with_what_to_do() {
     fs::create_dir(dangling.path("config")).unwrap();
     std::os::unix::fs::symlink("nowhere", dangling.path("config/nexus.yml")).unwrap();
     check(dangling, "NEXUS/config/nexus.yml: there is no such file (check its name, and where a link leads)");
+    let pipe = Trial::new();
+    let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+    rustix::fs::mknodat(rustix::fs::CWD, pipe.path("nexus.yml"), fifo, mode, 0).unwrap();
+    check(pipe, "NEXUS/nexus.yml: this is a pipe or a socket, not a file (give a file)");
     let missing = Trial::with("").var("NEXUS_CONFIG", "/nowhere/nexus.yml");
     check(
         missing,
