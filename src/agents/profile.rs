@@ -215,7 +215,7 @@ impl Check<'_> {
     fn pattern(&self, key: &str, text: &str, groups: &[&str]) -> Result<Regex, ProfileError> {
         // `regex` prints a picture over several lines; the last one says what is wrong.
         let said = |error: regex::Error| error.to_string().lines().last().unwrap_or("not a pattern").trim().to_owned();
-        let pattern = Regex::new(&text.replace(' ', r"\s+")).map_err(|error| self.bad(key, &said(error)))?;
+        let pattern = Regex::new(&text.replace(' ', r"(?:\s+)")).map_err(|error| self.bad(key, &said(error)))?;
         match groups.iter().find(|group| !pattern.capture_names().flatten().any(|name| name == **group)) {
             Some(group) => Err(self.bad(key, &format!("the pattern has no group {group:?}"))),
             None => Ok(pattern),
