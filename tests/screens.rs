@@ -3,6 +3,8 @@
 //! Adding a screen needs no Rust: put the three files into a folder. What cannot be read is listed in
 //! `docs/accuracy.md`; a listed screen that is read after all fails the test too.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't read its captures has to stop")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,9 +33,12 @@ struct Label {
 /// What tmux said of the pane.
 #[derive(Debug, Deserialize)]
 struct TmuxLabel {
-    pane_title: String,
-    pane_dead: String,
-    pane_in_mode: String,
+    #[serde(rename = "pane_title")]
+    title: String,
+    #[serde(rename = "pane_dead")]
+    dead: String,
+    #[serde(rename = "pane_in_mode")]
+    in_mode: String,
 }
 
 struct Screen {
@@ -70,9 +75,9 @@ fn screens() -> Vec<Screen> {
 /// Facts that a live look has besides the text.
 fn live_facts(label: &Label) -> ScreenFacts {
     ScreenFacts {
-        dead: Some(label.tmux.pane_dead == "1"),
-        in_mode: Some(label.tmux.pane_in_mode == "1"),
-        title: Some(label.tmux.pane_title.clone()),
+        dead: Some(label.tmux.dead == "1"),
+        in_mode: Some(label.tmux.in_mode == "1"),
+        title: Some(label.tmux.title.clone()),
         version: None,
     }
 }
@@ -277,7 +282,7 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "claude-footer-agent-row",
-        &["◯ general-purpose  Survey part 1   8s · ↑ 1.3k tokens"],
+        &["◯ general-purpose  Survey part 1   8s · ↑ 1.3k tokens", "● main\n◯ general-purpose  Survey   5s"],
         &["● main", "✔ general-purpose  Survey part 1   8s · ↑ 1.3k tokens", "◯ effort"],
     ),
     (
@@ -293,6 +298,11 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("claude-footer-vim-insert", &["-- INSERT -- ⏸ manual mode on"], &["mode -- INSERT --", "- INSERT -"]),
     ("claude-footer-vim-normal", &["-- NORMAL --"], &["NORMAL"]),
+    (
+        "claude-history-search",
+        &["search prompts:", "search prompts: tests  ⏸ manual mode on"],
+        &["search the prompts", "Search prompts"],
+    ),
     (
         "claude-help-without-cursor",
         &["! for shell mode   esc esc to clear\n/ for commands   shift+tab"],
@@ -352,6 +362,11 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("claude-tail-spinner", &["· Honking…"], &["✻ Brewed for 3s", "⎿ Running…"]),
     (
+        "claude-tail-finished",
+        &["✻ Cooked for 0s", "✻ Worked for 3m 12s · done 10:13 PM · 1 shell still running", "✶ Zorbled for 1h 3m"],
+        &["✻ Waiting for 2 agents", "● Cooked for 0s", "✻ Looking for 3 files"],
+    ),
+    (
         "claude-tail-retrying",
         &["⎿ 500 {\"type\":\"error\"} Retrying in 1 second… (attempt 4/10)"],
         &["● 529 Overloaded · Retrying in 8 seconds… (attempt 4/10)", "⎿ Retrying in a moment"],
@@ -395,12 +410,14 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
         &[
             "⎿ You've hit your 5-hour limit · resets 1:08am (UTC)",
             "⎿ You've hit your limit · resets 3am",
-            "● You’ve reached your weekly Opus limit ∙ resets Oct 5, 1am (America/Los_Angeles)",
+            "⎿ You’ve reached your weekly Opus limit ∙ resets Oct 5, 1am (America/Los_Angeles)",
+            "● API Error: Request rejected (429) · You've hit your limit · resets 3am",
             "⎿ You've hit your session limit",
         ],
         &[
             "● The notice reads: You've hit your limit · resets 3am",
             "❯ You've hit your limit · resets 3am",
+            "● You've hit your limit · resets 3am",
             "● You've hit your head",
         ],
     ),
@@ -553,7 +570,9 @@ fn a_limit_counts_only_while_nothing_came_after_it() {
     assert_eq!(verdict.state, State::OverLimit);
     assert_eq!(verdict.limit.as_deref(), Some("weekly"));
     assert_eq!(verdict.reset_at.as_deref(), Some("Oct_5,_1am_UTC"));
-    for after in ["❯ again\n\n● Here you are.", "✻ Brewed for 3s", "❯ again"] {
+    let ended = judge_capture(&claude, &facts, &drawn(&format!("{notice}\n\n✻ Cooked for 0s"), EMPTY_BOX, "  x"));
+    assert_eq!(ended.state, State::OverLimit, "the line that closes a turn is no news");
+    for after in ["❯ again\n\n● Here you are.", "❯ again"] {
         let verdict =
             judge_capture(&claude, &facts, &drawn(&format!("{notice}\n\n{after}"), EMPTY_BOX, "  ? for shortcuts"));
         assert_eq!(verdict.state, State::Idle, "{after}");
@@ -569,6 +588,15 @@ fn anything_printed_below_a_box_makes_it_a_remnant() {
     for below in ["  ? for shortcuts\ndemo$ ", "  ? for shortcuts\nKilled\ndemo$ make\nok", "demo$ "] {
         let verdict = judge_capture(&claude, &facts, &drawn("● Done.", EMPTY_BOX, below));
         assert_eq!((verdict.state, verdict.agent), (State::Unknown, None), "{below}");
+    }
+    // A list of completions stands at the left edge on 2.1.220, below a draft that asks for one.
+    let list = "/add-dir    Add a working directory\n/agents     Manage agents";
+    for (inside, below, state) in [
+        ("❯\u{a0}/\x1b[7m \x1b[0m", list, State::UserTyping),
+        ("❯\u{a0}/\x1b[7m \x1b[0m", "  x\ndemo$ ", State::Unknown),
+        (EMPTY_BOX, list, State::Unknown),
+    ] {
+        assert_eq!(judge_capture(&claude, &facts, &drawn("● Done.", inside, below)).state, state, "{below}");
     }
     // A status line of the user's own may start at the left edge while the agent's footer follows.
     let verdict = judge_capture(&claude, &facts, &drawn("● Done.", EMPTY_BOX, "main | 12%\n  ? for shortcuts"));

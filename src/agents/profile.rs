@@ -103,6 +103,8 @@ struct RawScreenRules {
     page_edge: char,
     option_cursor: char,
     tick: char,
+    #[serde(default)]
+    completes: String,
     child: char,
     hint: String,
     #[serde(default)]
@@ -241,6 +243,7 @@ impl Check<'_> {
             page_edge: raw.page_edge,
             option_cursor: raw.option_cursor,
             tick: raw.tick,
+            completes: raw.completes,
             child: raw.child,
             hint: self.pattern("screen.hint", &raw.hint, &[])?,
             nudges: self.patterns("screen.nudges", &raw.nudges)?,
