@@ -3,9 +3,12 @@
 //! Adding a screen needs no Rust: put the three files into a folder. What cannot be read is listed in
 //! `docs/accuracy.md`; a listed screen that is read after all fails the test too.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't read its captures has to stop")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
 use nexus_watcher::agents::Profiles;
 use nexus_watcher::logic::pane::{
@@ -30,9 +33,12 @@ struct Label {
 /// What tmux said of the pane.
 #[derive(Debug, Deserialize)]
 struct TmuxLabel {
-    pane_title: String,
-    pane_dead: String,
-    pane_in_mode: String,
+    #[serde(rename = "pane_title")]
+    title: String,
+    #[serde(rename = "pane_dead")]
+    dead: String,
+    #[serde(rename = "pane_in_mode")]
+    in_mode: String,
 }
 
 struct Screen {
@@ -69,9 +75,9 @@ fn screens() -> Vec<Screen> {
 /// Facts that a live look has besides the text.
 fn live_facts(label: &Label) -> ScreenFacts {
     ScreenFacts {
-        dead: Some(label.tmux.pane_dead == "1"),
-        in_mode: Some(label.tmux.pane_in_mode == "1"),
-        title: Some(label.tmux.pane_title.clone()),
+        dead: Some(label.tmux.dead == "1"),
+        in_mode: Some(label.tmux.in_mode == "1"),
+        title: Some(label.tmux.title.clone()),
         version: None,
     }
 }
@@ -254,4 +260,457 @@ fn every_capture_is_read_as_labelled_with_the_facts_of_tmux() {
 #[test]
 fn every_capture_is_read_as_labelled_by_its_text_alone() {
     check_all(|_| ScreenFacts::default(), |label| label.state == "copy-mode");
+}
+
+/// Every rule of every profile: texts of its region that it must match, and near misses that it must not.
+const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
+    ("claude-title-spinner", &["⠂ Fix the loader", "⠐ Claude Code"], &["✳ Claude Code", "Claude ⠂"]),
+    (
+        "claude-footer-interrupt",
+        &["⏸ manual mode on · esc to interrupt", "esc to interrupt", "x · esc to int…", "x\n· esc to\ninterrupt"],
+        &["Continuing automatically at 1:14am · Esc to cancel", "press esc to interrupt", "? for shortcuts"],
+    ),
+    (
+        "claude-footer-jobs",
+        &["⏸ manual mode on · 1 shell · ↓ to manage", "2 monitors", "x · 3 background bashes"],
+        &["! for shell mode", "1 shellfish", "demo | 3 shells"],
+    ),
+    (
+        "claude-footer-background",
+        &["1 background task · ↓ to view", "x · 2 local agents"],
+        &["3 tasks", "send to background · 2 agents"],
+    ),
+    (
+        "claude-footer-agent-row",
+        &["◯ general-purpose  Survey part 1   8s · ↑ 1.3k tokens", "● main\n◯ general-purpose  Survey   5s"],
+        &["● main", "✔ general-purpose  Survey part 1   8s · ↑ 1.3k tokens", "◯ effort"],
+    ),
+    (
+        "claude-footer-limit",
+        &["⚠ Usage limit reached · limit resets 1:14am", "⚠ Usage limit reached · limit resets Oct 5, 1am (UTC)"],
+        &["Usage limit reached · limit resets 1:14am", "⚠ Usage limit near · limit resets 1am"],
+    ),
+    ("claude-footer-limit-bare", &["⚠ Usage limit reached · lim…"], &["⚠ Approaching usage limit"]),
+    (
+        "claude-footer-logged-out",
+        &["? for shortcuts · ← for agents Not logged in · run /login"],
+        &["Not logged in to the registry", "run /login"],
+    ),
+    ("claude-footer-vim-insert", &["-- INSERT -- ⏸ manual mode on"], &["mode -- INSERT --", "- INSERT -"]),
+    ("claude-footer-vim-normal", &["-- NORMAL --"], &["NORMAL"]),
+    (
+        "claude-history-search",
+        &["search prompts:", "search prompts: tests  ⏸ manual mode on"],
+        &["search the prompts", "Search prompts"],
+    ),
+    (
+        "claude-help-without-cursor",
+        &["! for shell mode   esc esc to clear\n/ for commands   shift+tab"],
+        &["! for shell mode", "/ for commands"],
+    ),
+    (
+        "claude-spinner",
+        &[
+            "· Honking…",
+            "✢ Topsy-turvying… (9s · ↓ 30 tokens)",
+            "✻ Rewrite the loader now… (esc to interrupt · ctrl+t to show todos)",
+            "* Compacting conversation… (6s)",
+            "✽ Fixing issue 12… (3s)",
+        ],
+        &[
+            "✻ Brewed for 3s · done 9:32 PM",
+            "✻ Worked for 3m 12s · done 10:13 PM · 1 sh…",
+            "● Now I wait…",
+            "✻ Waiting for 2 background agents to finish",
+            "❯ ✻ Pondering… (12s)",
+        ],
+    ),
+    (
+        "claude-spinner-tokens",
+        &["✶ Transmuting (5s · ↓ 54 tokens)", "✶ Reading 3 files (↑ 1.2k tokens)"],
+        &["● spent ↓ 54 tokens", "✻ Brewed for 3s · 54 tokens"],
+    ),
+    (
+        "claude-spinner-interrupt",
+        &["✻ Step 3 (esc to interrupt)"],
+        &["● It says (esc to interrupt)", "✻ esc to interrupt"],
+    ),
+    (
+        "claude-throttled",
+        &["✻ Waiting for capacity · esc to interrupt", "· Running at lower priority…"],
+        &["● Waiting for capacity", "✻ Waiting for 2 agents"],
+    ),
+    (
+        "claude-retrying",
+        &["✻ 500 Internal server error · retrying in 1s · attempt 3/10", "✻ 500 Inter… · retrying in 1s"],
+        &["● retrying in 1s · attempt 3/10", "✻ Retried 3 times"],
+    ),
+    (
+        "claude-retrying-code",
+        &["✻ 529 Overloaded · retrying in 1s"],
+        &["✻ 250 files · retrying", "✻ Issue 529 Overloaded"],
+    ),
+    (
+        "claude-waiting-for-agents",
+        &["✻ Waiting for 2 background agents to finish", "· Waiting for 1 agent to finish"],
+        &["● Waiting for 2 background agents", "✻ Waiting for an answer"],
+    ),
+    (
+        "claude-survey",
+        &["● How is Claude doing this session? (optional) 1: Bad 2: Fine 3: Good 0: Dismiss"],
+        &["● How is Claude doing this session?", "❯ 1: Bad 2: Fine 3: Good 0: Dismiss"],
+    ),
+    ("claude-tail-spinner", &["· Honking…"], &["✻ Brewed for 3s", "⎿ Running…"]),
+    (
+        "claude-tail-finished",
+        &["✻ Cooked for 0s", "✻ Worked for 3m 12s · done 10:13 PM · 1 shell still running", "✶ Zorbled for 1h 3m"],
+        &["✻ Waiting for 2 agents", "● Cooked for 0s", "✻ Looking for 3 files"],
+    ),
+    (
+        "claude-tail-retrying",
+        &["⎿ 500 {\"type\":\"error\"} Retrying in 1 second… (attempt 4/10)"],
+        &["● 529 Overloaded · Retrying in 8 seconds… (attempt 4/10)", "⎿ Retrying in a moment"],
+    ),
+    ("claude-tail-retrying-code", &["⎿ 500 {…} Retrying in 1 second…"], &["⎿ 500 lines", "⎿ step 500 Retrying in"]),
+    (
+        "claude-shell-running",
+        &["⎿ Running…", "⎿ Running… (1s)"],
+        &["⎿ Running in the background", "● Running…", "⎿ Running… done"],
+    ),
+    ("claude-queued-item", &["⎿ Queued · ctrl+x ctrl+s to send now"], &["● Queued", "⎿ QueuedJob"]),
+    (
+        "claude-api-error",
+        &[
+            "● API Error: 500 Internal server error.",
+            "⎿ API Error: 400 {\"type\":\"error\"}",
+            "● API Error: Repeated 529 Overloaded errors.",
+            "● Please run /login · API Error: 401 Invalid",
+        ],
+        &["● The API Error: 500 came back", "● Errors are printed as: API Error: 500", "❯ API Error: 500"],
+    ),
+    ("claude-api-error-other", &["⎿ API Error: Connection error."], &["● An API Error", "● API Errors are rare"]),
+    (
+        "claude-model-missing",
+        &["● There's an issue with the selected model (x)."],
+        &["● There's an issue with the model"],
+    ),
+    ("claude-too-large", &["⎿ Prompt is too long", "● Request too large (max 32MB)"], &["● The prompt is too long"]),
+    (
+        "claude-request-rejected",
+        &["● API Error: Request rejected (429) · This request would exceed your rate limit."],
+        &["● API Error: Request rejected (403)", "● Request rejected (429)"],
+    ),
+    (
+        "claude-credit",
+        &["⎿ Credit balance too low · Add funds: x", "● Credit balance is too low"],
+        &["● Your credit balance is too low"],
+    ),
+    (
+        "claude-limit",
+        &[
+            "⎿ You've hit your 5-hour limit · resets 1:08am (UTC)",
+            "⎿ You've hit your limit · resets 3am",
+            "⎿ You’ve reached your weekly Opus limit ∙ resets Oct 5, 1am (America/Los_Angeles)",
+            "● API Error: Request rejected (429) · You've hit your limit · resets 3am",
+            "⎿ You've hit your session limit",
+        ],
+        &[
+            "● The notice reads: You've hit your limit · resets 3am",
+            "❯ You've hit your limit · resets 3am",
+            "● You've hit your limit · resets 3am",
+            "● You've hit your head",
+        ],
+    ),
+    (
+        "claude-limit-reached",
+        &["⎿ 5-hour limit reached ∙ resets 3am"],
+        &["● The 5-hour limit reached ∙ resets 3am", "⎿ limit reached"],
+    ),
+    ("claude-extra-usage", &["⎿ You're out of extra usage · resets 3pm"], &["● You're out of luck"]),
+    (
+        "claude-limit-continues",
+        &["● Usage limit reached · set to continue automatically at 1:08am", "● Automatic continue cancelled · x"],
+        &["● Usage limit reached the top", "⎿ Usage limit reached ·"],
+    ),
+    ("claude-limit-command", &["❯ /rate-limit-options"], &["❯ see /rate-limit-options", "● /rate-limit-options"]),
+    (
+        "claude-signed-out",
+        &[
+            "⎿ Invalid API key · Fix external API key",
+            "⎿ Not logged in · Please run /login",
+            "● Please run /login · API Error: 401 x",
+        ],
+        &["● Please run /login first", "● Invalid API keys are refused", "❯ Not logged in · x"],
+    ),
+    (
+        "claude-interrupted",
+        &["⎿ Interrupted · What should Claude do instead?"],
+        &["● Interrupted", "⎿ InterruptedError"],
+    ),
+    (
+        "claude-declined",
+        &["● User declined to answer questions", "⎿ Declined to answer Claude's questions"],
+        &["● I declined to answer"],
+    ),
+    ("claude-queued", &["Press up to edit queued messages"], &["To edit: Press up to edit queued messages"]),
+    (
+        "claude-viewer-busy",
+        &["x\nworking · Showing detailed transcript…"],
+        &["Showing detailed transcript", "● working · Showing detailed"],
+    ),
+    ("claude-viewer", &["Showing detailed transcript · ctrl+o to toggle"], &["● Showing detailed transcript"]),
+    ("claude-login-code", &["Paste code here if prompted >"], &["Paste the code here"]),
+    ("claude-help-page", &["For more help: https://x"], &["For more help ask"]),
+    ("claude-api-key", &["Do you want to use this API key?"], &["Do you want to use this key?"]),
+    (
+        "claude-trust",
+        &["No, exit\nYes, I trust this folder", "1. Yes, I trust this folder"],
+        &["Yes, I trust this folder and more"],
+    ),
+    ("claude-trust-question", &["Do you trust the files in\nthis folder?"], &["Do you trust the files?"]),
+    ("claude-bypass", &["1. No, exit\n2. Yes, I accept"], &["Yes, I accept edits"]),
+    ("claude-limit-menu", &["1. Stop and wait for limit to reset\n2. Upgrade your plan"], &["1. Stop and wait for me"]),
+    ("claude-question-row", &["4. Type something.", "5. [ ] Type something"], &["4. Type something else"]),
+    ("claude-question-chat", &["4. use both\n5. Chat about this"], &["5. Chat about this and that"]),
+    ("claude-question-review", &["1. Submit answers\n2. Cancel"], &["1. Submit"]),
+    (
+        "claude-plan",
+        &["Claude has written up a plan and is ready to execute. Would you like to proceed?"],
+        &["Would you like to know?"],
+    ),
+    (
+        "claude-permission",
+        &[
+            "Do you want to proceed?",
+            "Do you want to make this edit to main.py?",
+            "Do you want to allow Claude to fetch this content?",
+        ],
+        &["Would you like to proceed?", "What do you want to do?"],
+    ),
+    (
+        "claude-permission-options",
+        &["1. Yes\n2. Yes, and don't ask again for: python3 *\n3. No"],
+        &["1. Yes\n2. No", "1. Yes, and manually approve it"],
+    ),
+    ("claude-question-tab", &["☐ Backend\nWhich?", "← ☒ Checks  ✔ Submit  →"], &["- ☐ item", "a ☐ b"]),
+    ("claude-login", &["Select login method:", "How do you want to sign in?"], &["Select a method:"]),
+    (
+        "claude-menu",
+        &["←/→ to switch · Esc to close", "Enter/Space to change · Esc to cancel", "↑/↓ to navigate"],
+        &["Esc to cancel", "Enter your name"],
+    ),
+];
+
+#[test]
+fn every_fingerprint_matches_its_texts_and_no_near_miss() {
+    let profiles = Profiles::builtin().unwrap();
+    let rules: Vec<_> = profiles.iter().flat_map(|profile| &profile.screen.rules).collect();
+    for rule in &rules {
+        let (_, hits, misses) = FINGERPRINTS
+            .iter()
+            .find(|(id, ..)| *id == rule.id)
+            .unwrap_or_else(|| panic!("{}: give it texts that it matches and near misses", rule.id));
+        assert!(!hits.is_empty() && !misses.is_empty(), "{}", rule.id);
+        for hit in *hits {
+            assert!(rule.pattern.is_match(hit), "{} must match {hit:?}", rule.id);
+        }
+        for miss in *misses {
+            assert!(!rule.pattern.is_match(miss), "{} must not match {miss:?}", rule.id);
+        }
+    }
+    for (id, ..) in FINGERPRINTS {
+        assert!(rules.iter().any(|rule| rule.id == *id), "{id} is no rule");
+    }
+}
+
+/// The profile, read once.
+fn claude() -> Arc<Profile> {
+    static CLAUDE: LazyLock<Arc<Profile>> =
+        LazyLock::new(|| Arc::clone(Profiles::builtin().unwrap().get("claude").unwrap()));
+    Arc::clone(&CLAUDE)
+}
+
+/// A screen of the shape that Claude Code draws, with this above the box, in the box and below it.
+fn drawn(above: &str, inside: &str, below: &str) -> Capture {
+    let rule = "─".repeat(60);
+    Capture::from_bytes(format!("{above}\n\n{rule}\n{inside}\n{rule}\n{below}\n").as_bytes())
+}
+
+const EMPTY_BOX: &str = "❯\u{a0}\x1b[7m \x1b[0m";
+
+#[test]
+fn a_spinner_is_known_by_its_shape_and_place_not_by_its_word() {
+    let claude = claude();
+    let facts = ScreenFacts::default();
+    let finished = ["✻ Brewed for 3m 12s", "✶ Zorbled for 1h 3m · done 9:32 PM", "✻ Conversation compacted"];
+    for word in ["Zorbling", "Hyper-whisking", "Überlegend", "Doing the thing", "思考中"] {
+        for tail in ["…", "… (esc to interrupt)", "… (12s · ↓ 1.2k tokens)", "… (1m 9s · thinking)"] {
+            for glyph in ['·', '✢', '✳', '✶', '✻', '✽', '*'] {
+                let above = format!("❯ go\n\n● Working on it.\n\n{glyph} {word}{tail}");
+                let verdict = judge_capture(&claude, &facts, &drawn(&above, EMPTY_BOX, "  ? for shortcuts"));
+                assert_eq!(verdict.state, State::Busy, "{above}");
+                let quoted = format!("❯ go\n\n● It prints:\n  {glyph} {word}{tail}\n");
+                let verdict = judge_capture(&claude, &facts, &drawn(&quoted, EMPTY_BOX, "  ? for shortcuts"));
+                assert_eq!(verdict.state, State::Idle, "{quoted}");
+            }
+        }
+    }
+    for line in finished {
+        let verdict = judge_capture(&claude, &facts, &drawn(line, EMPTY_BOX, "  ? for shortcuts"));
+        assert_eq!(verdict.state, State::Idle, "{line}");
+    }
+}
+
+#[test]
+fn a_limit_counts_only_while_nothing_came_after_it() {
+    let claude = claude();
+    let facts = ScreenFacts::default();
+    let notice = "❯ go\n  ⎿ \u{a0}You've hit your weekly limit · resets Oct 5, 1am (UTC)\n     /upgrade to increase your usage limit.";
+    let verdict = judge_capture(&claude, &facts, &drawn(notice, EMPTY_BOX, "  ? for shortcuts"));
+    assert_eq!(verdict.state, State::OverLimit);
+    assert_eq!(verdict.limit.as_deref(), Some("weekly"));
+    assert_eq!(verdict.reset_at.as_deref(), Some("Oct_5,_1am_UTC"));
+    let ended = judge_capture(&claude, &facts, &drawn(&format!("{notice}\n\n✻ Cooked for 0s"), EMPTY_BOX, "  x"));
+    assert_eq!(ended.state, State::OverLimit, "the line that closes a turn is no news");
+    for after in ["❯ again\n\n● Here you are.", "❯ again"] {
+        let verdict =
+            judge_capture(&claude, &facts, &drawn(&format!("{notice}\n\n{after}"), EMPTY_BOX, "  ? for shortcuts"));
+        assert_eq!(verdict.state, State::Idle, "{after}");
+    }
+    let running = drawn(notice, EMPTY_BOX, "  esc to interrupt");
+    assert_eq!(judge_capture(&claude, &facts, &running).state, State::Busy);
+}
+
+#[test]
+fn anything_printed_below_a_box_makes_it_a_remnant() {
+    let claude = claude();
+    let facts = ScreenFacts::default();
+    for below in ["  ? for shortcuts\ndemo$ ", "  ? for shortcuts\nKilled\ndemo$ make\nok", "demo$ "] {
+        let verdict = judge_capture(&claude, &facts, &drawn("● Done.", EMPTY_BOX, below));
+        assert_eq!((verdict.state, verdict.agent), (State::Unknown, None), "{below}");
+    }
+    // A list of completions stands at the left edge on 2.1.220, below a draft that asks for one.
+    let list = "/add-dir    Add a working directory\n/agents     Manage agents";
+    for (inside, below, state) in [
+        ("❯\u{a0}/\x1b[7m \x1b[0m", list, State::UserTyping),
+        ("❯\u{a0}/\x1b[7m \x1b[0m", "  x\ndemo$ ", State::Unknown),
+        (EMPTY_BOX, list, State::Unknown),
+    ] {
+        assert_eq!(judge_capture(&claude, &facts, &drawn("● Done.", inside, below)).state, state, "{below}");
+    }
+    // A status line of the user's own may start at the left edge while the agent's footer follows.
+    let verdict = judge_capture(&claude, &facts, &drawn("● Done.", EMPTY_BOX, "main | 12%\n  ? for shortcuts"));
+    assert_eq!(verdict.state, State::Idle);
+}
+
+#[test]
+fn without_colour_a_text_in_the_box_counts_as_a_draft() {
+    let claude = claude();
+    let capture = drawn("● Done.", "❯\u{a0}run the tests", "  ? for shortcuts");
+    let verdict = judge_capture(&claude, &ScreenFacts::default(), &capture);
+    assert_eq!((verdict.state, verdict.input), (State::UserTyping, Some(InputRow::Unclear)));
+    let plain = Capture::from_bytes(b"");
+    assert_eq!(judge_capture(&claude, &ScreenFacts::default(), &plain).state, State::Unknown);
+}
+
+#[test]
+fn the_text_of_the_box_comes_out_joined_with_its_folded_paste() {
+    let claude = claude();
+    for (inside, text, chip) in [
+        (
+            "❯\u{a0}[Pasted text #1 +40 lines] and\n  more\x1b[7m ",
+            "[Pasted text #1 +40 lines] and\nmore",
+            Some(Some(40)),
+        ),
+        ("❯\u{a0}\x1b[0m[Pasted text #2]\x1b[7m ", "[Pasted text #2]", Some(None)),
+        ("❯\u{a0}\x1b[0mfirst\n\n  third\x1b[7m ", "first\n\nthird", None),
+        ("❯\u{a0}\x1b[0m日本語 🚀 שלום\x1b[7m ", "日本語 🚀 שלום", None),
+    ] {
+        let capture = drawn("● Done.", inside, "  ? for shortcuts");
+        let (first, last) = pane::wanted_style(&claude, capture.plain()).unwrap();
+        let rows = capture.styled(first, last);
+        let composer = pane::composer(&claude, capture.plain(), Some((first, &rows))).unwrap();
+        assert_eq!(composer.text, text);
+        assert_eq!(composer.input, InputRow::Typed, "{inside:?}");
+        assert_eq!(composer.chip.map(|chip| chip.lines), chip);
+    }
+}
+
+#[test]
+fn a_screen_that_moved_on_between_the_two_reads_is_not_called_typed_or_blank_wrongly() {
+    let claude = claude();
+    let capture = drawn("● Done.", "❯\u{a0}hello", "  ? for shortcuts");
+    let rows = vec!["❯\u{a0}\x1b[7m \x1b[0m".to_owned()];
+    let (first, _) = pane::wanted_style(&claude, capture.plain()).unwrap();
+    let verdict = pane::judge_screen(&claude, &ScreenFacts::default(), capture.plain(), Some((first, &rows)));
+    assert_eq!((verdict.state, verdict.input), (State::UserTyping, Some(InputRow::Unclear)));
+}
+
+#[test]
+fn numbers_alone_do_not_change_the_checksum_and_text_does() {
+    let claude = claude();
+    let hash = |above: &str| {
+        judge_capture(&claude, &ScreenFacts::default(), &drawn(above, EMPTY_BOX, "  ? for shortcuts")).content_hash
+    };
+    assert_eq!(hash("● step 1 of 9"), hash("● step 22 of 9"));
+    assert_eq!(hash("● done"), hash(&format!("● done\n{}◐ medium · /effort", " ".repeat(40))));
+    assert_ne!(hash("● done"), hash("● undone"));
+}
+
+#[test]
+fn other_programs_are_nobodys_box() {
+    let claude = claude();
+    for screen in [
+        "~/demo\n❯ ",
+        "demo$ ls\nmain.py\ndemo$ ",
+        "top - 10:00\n  PID USER\n    1 root",
+        "❯ cargo test\n  running 3 tests\n  ok\n❯ ",
+    ] {
+        let verdict = judge_capture(&claude, &ScreenFacts::default(), &Capture::from_bytes(screen.as_bytes()));
+        assert_eq!((verdict.state, verdict.agent), (State::Unknown, None), "{screen}");
+    }
+}
+
+/// Rows made of the pieces that screens are made of, so that odd combinations are reached.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("─".repeat(40)),
+        Just("▔".repeat(40)),
+        Just("❯\u{a0}".to_owned()),
+        Just("❯ 1. Yes".to_owned()),
+        Just("  2. No".to_owned()),
+        Just("  ? for shortcuts".to_owned()),
+        Just("  ⎿ \u{a0}You've hit your limit".to_owned()),
+        Just("✻ Brewing… (3s)".to_owned()),
+        Just("Esc to cancel".to_owned()),
+        Just("demo$ ".to_owned()),
+        Just(String::new()),
+        Just("\x1b[2mdim\x1b[7m ".to_owned()),
+        ".{0,30}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _any = judge_capture(&claude(), &ScreenFacts::default(), &Capture::from_bytes(&bytes));
+    }
+
+    #[test]
+    fn no_mixture_of_pieces_panics_or_is_idle_without_an_empty_box(rows in proptest::collection::vec(piece(), 0..14)) {
+        let claude = claude();
+        let capture = Capture::from_bytes(rows.join("\n").as_bytes());
+        let verdict = judge_capture(&claude, &ScreenFacts::default(), &capture);
+        if verdict.state.allows_paste() {
+            let composer = pane::composer(&claude, capture.plain(), None);
+            prop_assert!(composer.is_some_and(|composer| composer.plain_prompt));
+            prop_assert!(matches!(verdict.input, Some(InputRow::Blank | InputRow::Ghost)));
+        }
+    }
+
+    #[test]
+    fn styled_rows_of_any_place_do_not_panic(first in 0u16..60, rows in proptest::collection::vec(piece(), 0..8)) {
+        let capture = drawn("● Done.", "❯\u{a0}text\n  more", "  ? for shortcuts");
+        let _any = pane::judge_screen(&claude(), &ScreenFacts::default(), capture.plain(), Some((first, &rows)));
+    }
 }

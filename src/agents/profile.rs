@@ -103,6 +103,8 @@ struct RawScreenRules {
     page_edge: char,
     option_cursor: char,
     tick: char,
+    #[serde(default)]
+    completes: String,
     child: char,
     hint: String,
     #[serde(default)]
@@ -215,7 +217,7 @@ impl Check<'_> {
     fn pattern(&self, key: &str, text: &str, groups: &[&str]) -> Result<Regex, ProfileError> {
         // `regex` prints a picture over several lines; the last one says what is wrong.
         let said = |error: regex::Error| error.to_string().lines().last().unwrap_or("not a pattern").trim().to_owned();
-        let pattern = Regex::new(&text.replace(' ', r"\s+")).map_err(|error| self.bad(key, &said(error)))?;
+        let pattern = Regex::new(&text.replace(' ', r"(?:\s+)")).map_err(|error| self.bad(key, &said(error)))?;
         match groups.iter().find(|group| !pattern.capture_names().flatten().any(|name| name == **group)) {
             Some(group) => Err(self.bad(key, &format!("the pattern has no group {group:?}"))),
             None => Ok(pattern),
@@ -241,6 +243,7 @@ impl Check<'_> {
             page_edge: raw.page_edge,
             option_cursor: raw.option_cursor,
             tick: raw.tick,
+            completes: raw.completes,
             child: raw.child,
             hint: self.pattern("screen.hint", &raw.hint, &[])?,
             nudges: self.patterns("screen.nudges", &raw.nudges)?,

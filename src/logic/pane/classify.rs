@@ -159,7 +159,7 @@ impl<'a> Judge<'a> {
         }
         // An item that no rule knows ends the walk, unless its block is known by its first line (a tip below a spinner).
         let mut skip = false;
-        for item in tail::items(layout, self.plain, end, TAIL_ITEMS) {
+        for item in tail::items(layout, self.plain, end).take(TAIL_ITEMS) {
             if skip && !item.head {
                 continue;
             }
@@ -233,7 +233,7 @@ impl<'a> Judge<'a> {
                     .with_line(region::shortened(&self.plain[last]))
                     .at_row(u16::try_from(last).unwrap_or(u16::MAX));
                 if region::is_shell_row(&self.plain[last]) {
-                    evidence.rule = "shell-prompt".to_owned();
+                    "shell-prompt".clone_into(&mut evidence.rule);
                 }
                 let mut verdict = PaneVerdict::of(State::Unknown, evidence);
                 let mut nearest = Evidence::new(Witness::Screen, reason);
@@ -254,13 +254,12 @@ impl<'a> Judge<'a> {
         self.look(Region::Dialog, &dialog.text, Some(dialog.top), None);
         let overlays = self.found.iter().filter(|found| found.rule.votes.overlay.is_some());
         let named = overlays.max_by_key(|found| found.rule.priority);
-        let (overlay, evidence) = match named {
-            Some(found) => (found.rule.votes.overlay.unwrap_or(Overlay::Dialog), found.evidence()),
-            None => {
-                let line = dialog.hint.as_deref().or(dialog.options.lines().next()).unwrap_or_default();
-                let evidence = Evidence::new(Witness::Screen, "dialog-shape").with_line(region::shortened(line));
-                (Overlay::Dialog, evidence)
-            }
+        let (overlay, evidence) = if let Some(found) = named {
+            (found.rule.votes.overlay.unwrap_or(Overlay::Dialog), found.evidence())
+        } else {
+            let line = dialog.hint.as_deref().or(dialog.options.lines().next()).unwrap_or_default();
+            let evidence = Evidence::new(Witness::Screen, "dialog-shape").with_line(region::shortened(line));
+            (Overlay::Dialog, evidence)
         };
         if overlay == Overlay::RateLimit {
             self.look_above(dialog.top, None);
@@ -312,7 +311,7 @@ impl<'a> Judge<'a> {
             let evidence = found.evidence();
             if votes.turn_over {
                 let mut over = evidence.clone();
-                over.rule = TURN_OVER.to_owned();
+                TURN_OVER.clone_into(&mut over.rule);
                 verdict.evidence.push(over);
             }
             if !verdict.evidence.contains(&evidence) {

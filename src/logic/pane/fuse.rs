@@ -115,16 +115,12 @@ pub fn fuse(
         return over(screen, State::Absent, Evidence::new(Witness::Tmux, "pane_dead").with_line(how), true);
     }
     if process.liveness == Liveness::Gone {
-        return match &process.other {
-            Some(other) => {
-                let evidence = Evidence::new(Witness::Process, "live-descendant").with_line(other.clone());
-                over(screen, State::Unknown, evidence, true)
-            }
-            None => {
-                let rule = if process.shell { "shell" } else { "pid-gone" };
-                over(screen, State::Absent, Evidence::new(Witness::Process, rule), true)
-            }
-        };
+        if let Some(other) = &process.other {
+            let evidence = Evidence::new(Witness::Process, "live-descendant").with_line(other.clone());
+            return over(screen, State::Unknown, evidence, true);
+        }
+        let rule = if process.shell { "shell" } else { "pid-gone" };
+        return over(screen, State::Absent, Evidence::new(Witness::Process, rule), true);
     }
     let mut verdict = screen;
     if process.liveness == Liveness::Alive {

@@ -46,8 +46,8 @@ pub struct ProcessRule {
 impl ProcessRule {
     /// Whether a process with this executable and these arguments (the first is the program's name) is the agent.
     pub fn is_match(&self, exe: &str, argv: &[String]) -> bool {
-        let args = argv.get(1..).unwrap_or_default();
-        if !args.starts_with(&self.args_start) {
+        let words = argv.get(1..).unwrap_or_default();
+        if !words.starts_with(&self.args_start) {
             return false;
         }
         // An upgrade in place leaves every running agent with a deleted executable.
@@ -55,7 +55,7 @@ impl ProcessRule {
         let name = exe.rsplit('/').next().unwrap_or(exe);
         self.exe_contains.iter().any(|part| exe.contains(part))
             || self.exe_names.iter().any(|known| known == name)
-            || args.first().is_some_and(|script| self.script_contains.iter().any(|part| script.contains(part)))
+            || words.first().is_some_and(|script| self.script_contains.iter().any(|part| script.contains(part)))
     }
 
     /// The agent's version by the path of its executable or script.

@@ -3,7 +3,7 @@
 //! A box counts only while nothing but its footer stands below it. Footer rows are indented; text at the left edge below
 //! a box is something that was printed after the agent left (a shell prompt, the next program), so the box is a remnant.
 
-use super::region::{indent, is_blank_row};
+use super::region::{indent, is_blank_row, is_shell_row};
 use super::rule::Layout;
 use super::style::{Cell, StyledRow, parse_rows};
 use crate::logic::pane::InputRow;
@@ -110,10 +110,17 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
     }
     let (first, plain_prompt) = first.ok_or(NoBox::NoPrompt(bottom))?;
     let top = first.checked_sub(1).filter(|top| is_rule(&rows[*top], layout.rule)).ok_or(NoBox::NoPrompt(first))?;
-    if let Some(row) = not_footer(&rows[..=end], bottom) {
-        return Err(NoBox::Remnant(row));
+    let found = BoxRows { top, first, last: above - 1, bottom, plain_prompt };
+    match not_footer(&rows[..=end], bottom) {
+        Some(_) if completes(layout, rows, found) && !is_shell_row(&rows[end]) => Ok(found),
+        Some(row) => Err(NoBox::Remnant(row)),
+        None => Ok(found),
     }
-    Ok(BoxRows { top, first, last: above - 1, bottom, plain_prompt })
+}
+
+/// Whether the draft is one that completions are listed for. It is a draft whatever stands below.
+fn completes(layout: &Layout, rows: &[String], at: BoxRows) -> bool {
+    rows.get(at.first).and_then(|row| row.chars().nth(2)).is_some_and(|ch| layout.completes.contains(ch))
 }
 
 /// Whether this is a prompt row, and if so, whether it is the ordinary one.
@@ -152,12 +159,11 @@ pub fn read(layout: &Layout, rows: &[String], at: BoxRows, styled: Option<(u16, 
         .map(|rows| rows.iter().any(|row| row.end.reverse || row.cells.iter().any(|cell| cell.attr.reverse)));
     let input = match &cells {
         _ if text.is_empty() => InputRow::Blank,
-        _ if !at.plain_prompt => InputRow::Typed,
         Some(cells) => judge_cells(cells),
         None => InputRow::Unclear,
     };
     // An ordinary row with nothing in it is blank; in another mode even an empty row is somebody's half-made command.
-    let input = if !at.plain_prompt { InputRow::Typed } else { input };
+    let input = if at.plain_prompt { input } else { InputRow::Typed };
     let row = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
     Composer {
         first_row: row(at.first),

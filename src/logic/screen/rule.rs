@@ -20,6 +20,8 @@ pub struct Layout {
     pub option_cursor: char,
     /// Mark that may stand before a chosen option's label.
     pub tick: char,
+    /// First characters of a draft below which completions may be listed at the left edge.
+    pub completes: String,
     /// Mark that starts an item below a block's first line.
     pub child: char,
     /// What a dialog's last line says about keys.

@@ -32,25 +32,20 @@ pub(super) fn without_nudges(layout: &Layout, rows: &[String], end: usize) -> us
     end
 }
 
-/// The items above row `end`, newest first, at most `limit`.
-pub fn items(layout: &Layout, rows: &[String], end: usize, limit: usize) -> Vec<Item> {
+/// The items above row `end`, newest first. Read one at a time: mostly the first one already ends the walk.
+pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> impl Iterator<Item = Item> + 'a {
     let end = without_nudges(layout, rows, end);
-    let mut found = Vec::new();
     let mut below = end;
-    for at in (0..end).rev() {
+    (0..end).rev().filter_map(move |at| {
         let head = indent(&rows[at]) == Some(0);
-        let child = rows[at].trim_start().starts_with(layout.child);
-        if head || child {
-            // Parts of a long error stand below their mark with blank rows between.
-            let text = if head { paragraph(&rows[at..below]) } else { joined(&rows[at..below]) };
-            found.push(Item { text, row: at, head });
-            below = at;
-            if found.len() == limit {
-                break;
-            }
+        if !head && !rows[at].trim_start().starts_with(layout.child) {
+            return None;
         }
-    }
-    found
+        // Parts of a long error stand below their mark with blank rows between.
+        let text = if head { paragraph(&rows[at..below]) } else { joined(&rows[at..below]) };
+        below = at;
+        Some(Item { text, row: at, head })
+    })
 }
 
 /// The first line of the last block above row `end`.
