@@ -307,6 +307,11 @@ start_agent() {
     say "Starting '$agent' in window $window of tmux session $session"
     live_tmux "${where[@]}" -n "$window" -c "$root" "${set[@]}" -P -F $'#{pane_id}\n#{pid}' "$run" >"$(started_file)" \
       || die 1 "tmux could not open the window"
+    # Long enough for a program that can't start to say so and end.
+    for _ in $(seq 15); do
+      started_pane >/dev/null || die 1 "'$agent' ended at once, so nothing was started. Run it yourself to see why"
+      sleep 0.2
+    done
   fi
   if watcher_pid "$live_state" >/dev/null; then
     say "The watcher is running already."

@@ -150,6 +150,14 @@ fn an_agent_is_opened_once_and_only_ours_is_closed() {
 }
 
 #[test]
+fn an_agent_that_ends_at_once_is_a_failure() {
+    let root = Root::new();
+    let said = check(&root, &["--agent", "false", "--debug", "--no-build", "--no-install"], 1);
+    assert!(said.contains("'false' ended at once"), "{said}");
+    assert!(!root.at("monitor/.state/watcher.pid").exists(), "no watcher without an orchestrator");
+}
+
+#[test]
 fn faulty_calls_say_what_to_do() {
     let root = Root::new();
     assert!(check(&root, &["--dmeo"], 2).contains("unknown argument '--dmeo'"));
