@@ -196,7 +196,8 @@ start_demo() {
   demo_help
 }
 
-demo_ng() { env "NEXUS_ROOT=$root" "NEXUS_STATE_DIR=$demo_state" "NEXUS_TMUX_SOCKET=$(demo_socket_path)" "$bin/ng" --root "$root" "$@"; }
+# Not --root: that names a nexus whole, its usual state directory included.
+demo_ng() { env "NEXUS_ROOT=$root" "NEXUS_STATE_DIR=$demo_state" "NEXUS_TMUX_SOCKET=$(demo_socket_path)" "$bin/ng" "$@"; }
 
 # One flat record a line, whatever the layout of the list.
 emit_records() { demo_ng emits --json 2>/dev/null | tr -d '\n' | tr '}' '\n'; }
@@ -295,7 +296,7 @@ start_agent() {
     run=$agent
     case ${program##*/} in
       claude)
-        settings=$(NEXUS_ROOT=$root NEXUS_STATE_DIR=$live_state "$bin/ng" --root "$root" hooks settings --window "$window" --target) \
+        settings=$(NEXUS_ROOT=$root NEXUS_STATE_DIR=$live_state "$bin/ng" hooks settings --window "$window" --target) \
           || die 1 "the hook settings could not be written; see above"
         run="$agent --settings $(printf %q "$settings") --session-id $id" ;;
     esac
@@ -363,7 +364,7 @@ need_tmux_version
 build_programs
 make_config
 if [ -z "$mode" ]; then
-  agent=$("$bin/ng" --root "$root" config get monitor.orchestrator.command 2>/dev/null || true)
+  agent=$(NEXUS_ROOT=$root "$bin/ng" config get monitor.orchestrator.command 2>/dev/null || true)
   agent=${agent#\"} agent=${agent%\"}
   if [ -n "$agent" ]; then mode=agent; else mode=demo; fi
 fi

@@ -20,10 +20,11 @@ for _ in $(seq 100); do t capture-pane -p -t =nexus:=orchestrator | grep -q 'Pas
 t send-keys -t =nexus:=orchestrator Enter
 "#;
 
-/// Stands in for `ng`: knows of one report once the orchestrator has it; the demo agents are the real ones.
+/// Stands in for `ng`: knows of one report once the orchestrator has it; the demo agents are the real ones. It is asked
+/// without `--root`, which would name the nexus's usual state directory, not the demo's.
 const NG: &str = r#"#!/bin/sh
 case "$*" in
-  *"emits --json"*)
+  "emits --json")
     if grep -q '"event":"submit"' "$NEXUS_STATE_DIR/demo/orchestrator.log"; then got=true; else got=false; fi
     printf '[\n  {\n    "sig": "abc123",\n    "received": %s,\n    "witness": "hook"\n  }\n]\n' "$got" ;;
   *) exec "REAL" "$@" ;;
