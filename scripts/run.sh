@@ -196,7 +196,8 @@ start_demo() {
   demo_help
 }
 
-demo_ng() { env "NEXUS_ROOT=$root" "NEXUS_STATE_DIR=$demo_state" "NEXUS_TMUX_SOCKET=$(demo_socket_path)" "$bin/ng" --root "$root" "$@"; }
+# Not --root: that names a nexus whole, its usual state directory included.
+demo_ng() { env "NEXUS_ROOT=$root" "NEXUS_STATE_DIR=$demo_state" "NEXUS_TMUX_SOCKET=$(demo_socket_path)" "$bin/ng" "$@"; }
 
 # One flat record a line, whatever the layout of the list.
 emit_records() { demo_ng emits --json 2>/dev/null | tr -d '\n' | tr '}' '\n'; }
@@ -285,28 +286,36 @@ started_pane() {
 }
 
 start_agent() {
-  local program=${agent%% *} id settings run
+  local program=${agent%% *} id settings run version
   if live_tmux list-windows -t "=$session" -F '#{window_name}' 2>/dev/null | grep -qxF "$window"; then
     say "Window $window is open in tmux session $session already; it is left as it is."
   else
     command -v "$program" >/dev/null || die 1 "the agent command '$program' is not in PATH; install it, or try scripts/run.sh --demo"
     (umask 077; mkdir -p "$live_state")
-    id=$(new_id)
-    run=$agent
+    id=$(new_id) run=$agent
     case ${program##*/} in
       claude)
-        settings=$(NEXUS_ROOT=$root NEXUS_STATE_DIR=$live_state "$bin/ng" --root "$root" hooks settings --window "$window" --target) \
+        # The events that hooks may name differ by version; an unknown one would block the agent's start.
+        version=$("$program" --version 2>/dev/null </dev/null | sed -n 's/^[^0-9]*\([0-9][0-9.]*\).*/\1/p' | head -n1 || true)
+        settings=$(NEXUS_ROOT=$root NEXUS_STATE_DIR=$live_state "$bin/ng" hooks settings --window "$window" --target ${version:+--agent-version "$version"}) \
           || die 1 "the hook settings could not be written; see above"
-        run="$agent --settings $(printf %q "$settings") --session-id $id" ;;
+        run="$run --settings $(printf %q "$settings")"
+        # A session that is taken up again has its id already; its first prompt will tell.
+        case " $agent " in *" --session-id"*|*" --resume"*|*" -r "*|*" --continue "*|*" -c "*) id='' ;; *) run="$run --session-id $id" ;; esac ;;
     esac
-    say "$id" >"$live_state/orchestrator-session-id"
+    if [ -n "$id" ]; then say "$id" >"$live_state/orchestrator-session-id"; fi
     write_provenance "$live_state" "$window" "$id" orchestrator "$root"
     local -a set=(-e "NEXUS_ROOT=$root" -e "NEXUS_STATE_DIR=$live_state" -e NEXUS_IS_ORCHESTRATOR=1 -e "NEXUS_ORCH_SESSION_ID=$id")
-    local -a where=(new-session -d -s "$session")
+    local -a where=(new-session -d -s "$session" -x 160 -y 48)
     if live_tmux has-session -t "=$session" 2>/dev/null; then where=(new-window -d -t "$session:"); fi
     say "Starting '$agent' in window $window of tmux session $session"
     live_tmux "${where[@]}" -n "$window" -c "$root" "${set[@]}" -P -F $'#{pane_id}\n#{pid}' "$run" >"$(started_file)" \
       || die 1 "tmux could not open the window"
+    # Long enough for a program that can't start to say so and end.
+    for _ in $(seq 15); do
+      started_pane >/dev/null || die 1 "'$agent' ended at once, so nothing was started. Run it yourself to see why"
+      sleep 0.2
+    done
   fi
   if watcher_pid "$live_state" >/dev/null; then
     say "The watcher is running already."
@@ -358,7 +367,7 @@ need_tmux_version
 build_programs
 make_config
 if [ -z "$mode" ]; then
-  agent=$("$bin/ng" --root "$root" config get monitor.orchestrator.command 2>/dev/null || true)
+  agent=$(NEXUS_ROOT=$root "$bin/ng" config get monitor.orchestrator.command 2>/dev/null || true)
   agent=${agent#\"} agent=${agent%\"}
   if [ -n "$agent" ]; then mode=agent; else mode=demo; fi
 fi

@@ -61,3 +61,26 @@ fn three_claudes_share_a_session_and_one_asks_for_permission() {
     lab.tmux.wait_for("w2", "Do you want to proceed", ANSWER);
     assert!(lab.tmux.screen("orchestrator").contains("? for shortcuts"), "nobody touched the orchestrator");
 }
+
+#[test]
+fn our_hooks_leave_a_receipt_and_a_decision() {
+    let lab = Lab::start();
+    let hooks = lab.hooks("orchestrator", true);
+    lab.claude("orchestrator").settings(&hooks).start();
+    let hooks = lab.hooks("w2", false);
+    lab.claude("w2").settings(&hooks).start();
+    for window in ["orchestrator", "w2"] {
+        lab.tmux.wait_for(window, lab::READY, lab::START_WITHIN);
+    }
+    lab.tmux.send("orchestrator", "SCENARIO:text read it");
+    lab.tmux.send("w2", "SCENARIO:bash rm -rf build");
+    let receipt = lab.state().join("orchestrator-paste-received");
+    wait_until("the receipt of the orchestrator's prompt", ANSWER, || {
+        receipt.exists().then_some(()).ok_or_else(|| lab.tmux.screen("orchestrator"))
+    });
+    wait_until("the decision of w2", ANSWER, || {
+        let records = std::fs::read_dir(lab.state().join("decisions")).into_iter().flatten().flatten();
+        let mut names = records.map(|record| record.file_name().to_string_lossy().into_owned());
+        names.find(|name| name.starts_with("w2.")).ok_or_else(|| lab.tmux.screen("w2"))
+    });
+}

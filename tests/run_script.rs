@@ -20,10 +20,11 @@ for _ in $(seq 100); do t capture-pane -p -t =nexus:=orchestrator | grep -q 'Pas
 t send-keys -t =nexus:=orchestrator Enter
 "#;
 
-/// Stands in for `ng`: knows of one report once the orchestrator has it; the demo agents are the real ones.
+/// Stands in for `ng`: knows of one report once the orchestrator has it; the demo agents are the real ones. It is asked
+/// without `--root`, which would name the nexus's usual state directory, not the demo's.
 const NG: &str = r#"#!/bin/sh
 case "$*" in
-  *"emits --json"*)
+  "emits --json")
     if grep -q '"event":"submit"' "$NEXUS_STATE_DIR/demo/orchestrator.log"; then got=true; else got=false; fi
     printf '[\n  {\n    "sig": "abc123",\n    "received": %s,\n    "witness": "hook"\n  }\n]\n' "$got" ;;
   *) exec "REAL" "$@" ;;
@@ -147,6 +148,14 @@ fn an_agent_is_opened_once_and_only_ours_is_closed() {
     assert_eq!(record["session_id"], session.trim());
     let said = check(&root, &["--stop"], 0);
     assert!(said.contains("watcher is stopped") && said.contains("is closed"), "{said}");
+}
+
+#[test]
+fn an_agent_that_ends_at_once_is_a_failure() {
+    let root = Root::new();
+    let said = check(&root, &["--agent", "false", "--debug", "--no-build", "--no-install"], 1);
+    assert!(said.contains("'false' ended at once"), "{said}");
+    assert!(!root.at("monitor/.state/watcher.pid").exists(), "no watcher without an orchestrator");
 }
 
 #[test]

@@ -74,6 +74,48 @@ impl Lab {
         self.tmux.dir()
     }
 
+    /// Root of a nexus of the lab's own.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir().join("nexus")
+    }
+
+    /// Its state directory.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root().join("monitor/.state")
+    }
+
+    /// One of our programs, set up for this nexus and this tmux server only.
+    pub(crate) fn program(&self, path: &str) -> Command {
+        fs::create_dir_all(self.state()).expect("the state directory");
+        let mut command = Command::new(path);
+        command
+            .env("HOME", self.dir())
+            .env("NEXUS_ROOT", self.root())
+            .env("NEXUS_STATE_DIR", self.state())
+            .env("NEXUS_TMUX_SOCKET", self.tmux.socket())
+            .env_remove("NEXUS_CONFIG")
+            .env_remove("TMUX")
+            .env_remove("TMUX_PANE")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `ng` for this nexus; returns its exit code and what it printed as a result.
+    pub(crate) fn ng(&self, args: &[&str]) -> (i32, String) {
+        let output = self.program(env!("CARGO_BIN_EXE_ng")).args(args).output().expect("ng runs");
+        let code = output.status.code().expect("ng ends by itself");
+        (code, String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    }
+
+    /// Writes the hook settings of a window as a spawn would; returns the file's path.
+    pub(crate) fn hooks(&self, window: &str, is_target: bool) -> PathBuf {
+        let mut args = vec!["hooks", "settings", "--window", window, "--agent-version", CLAUDE_VERSION];
+        args.extend(is_target.then_some("--target"));
+        let (code, path) = self.ng(&args);
+        assert_eq!(code, 0, "ng {}: {path}", args.join(" "));
+        PathBuf::from(path)
+    }
+
     /// A Claude Code to be started in a window of this name.
     pub(crate) fn claude(&self, window: &str) -> Claude<'_> {
         Claude {
