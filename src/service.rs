@@ -195,14 +195,7 @@ fn take_lock(state: &StateDir, root: &std::path::Path, sockets: &[String]) -> Re
     let socket = sockets.first().map_or("default", String::as_str);
     let holder = Here::look().describe(&ProcessEnv, root, socket, &Clock::System.now());
     lock::acquire(state, &holder.render()).map_err(|error| match error {
-        LockError::Held { .. } => Stop::new(
-            4,
-            format!(
-                "another watcher holds {}; use it, end it, or start with --replace\n{}",
-                state.path().display(),
-                instance::instance_status(state)
-            ),
-        ),
+        LockError::Held { path, metadata } => Stop::new(4, instance::refusal(&path, &metadata)),
         error @ LockError::Unopenable { .. } => Stop::new(5, error),
     })
 }

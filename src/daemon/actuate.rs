@@ -7,7 +7,7 @@
 use crate::logic::delivery::gate::Hold;
 use crate::logic::delivery::machine::Happened;
 use crate::logic::ids::PaneKey;
-use crate::sys::tmux::{Act, ActOutcome, ActRefusal, GuardedAct, Key, Tmux, TmuxError};
+use crate::sys::tmux::{Act, ActOutcome, ActRefusal, GuardedAct, Key, Tmux};
 
 /// Pastes a text into a pane, if each of `require` is still on its screen.
 pub(super) async fn paste<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>, text: String) -> Happened {
@@ -40,11 +40,7 @@ async fn act<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>, ac
                 Happened::Refused(Hold::Changed)
             }
         },
-        // These come before or instead of the command list; anything else may have been cut off in the middle.
-        Err(error @ (TmuxError::NotInstalled | TmuxError::NoServer { .. } | TmuxError::TooOld { .. })) => {
-            Happened::NothingTyped(error.to_string())
-        }
-        Err(error @ TmuxError::Refused { .. }) => Happened::NothingTyped(error.to_string()),
+        Err(error) if error.typed_nothing() => Happened::NothingTyped(error.to_string()),
         Err(error) => Happened::MayHaveTyped(error.to_string()),
     }
 }

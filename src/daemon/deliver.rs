@@ -213,7 +213,7 @@ async fn conclude<T: Tmux>(
     let now = out.clock.now();
     if let Outcome::Received(proof) = outcome {
         note(out, &Event::of_outcome(now.at, &signature.nonce, outcome), Durability::Durable);
-        perform::commits(&out.tmux, &out.state, out.settings.dedup_ring, commits).await;
+        perform::commits(&out.tmux, &out.state, out.settings.dedup_ring, commits, Some(now.at)).await;
         for path in ["orchestrator-last-paste.ts", "watcher-last-emit-delivery.ts"] {
             let text = format!("{}\n", now.at.secs());
             if let Err(error) = files::write_atomic(&out.state.at(path), text.as_bytes(), Durability::Hint) {

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use super::observe;
 use super::outside::Outside;
 use crate::config::resolved::Settings;
-use crate::logic::ids::SessionId;
 use crate::logic::snapshot::{Gathered, LocalState, ReportText, Snapshot, StateText, TmuxView};
 use crate::logic::time::Now;
+use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
 use crate::sys::{action_log, decisions, git};
@@ -25,14 +25,11 @@ const MAX_REPORTS: usize = 200;
 pub(super) struct Gatherer {
     decisions_dir: std::path::PathBuf,
     decisions_seen: Option<SystemTime>,
-    /// The session that held the target window when it was last seen, so that a target that is gone does not change
-    /// what is watched.
-    session: Option<SessionId>,
 }
 
 impl Gatherer {
     pub(super) fn new(state: &StateDir) -> Self {
-        Self { decisions_dir: state.at("decisions"), decisions_seen: None, session: None }
+        Self { decisions_dir: state.at("decisions"), decisions_seen: None }
     }
 
     /// Whether a decision came or went since the last call.
@@ -50,12 +47,8 @@ impl Gatherer {
         if has(Need::Tmux) || has(Need::Panes) {
             match out.tmux.view().await {
                 Ok(view) => {
-                    let view = self.watched(&out.settings, view);
                     if has(Need::Panes) {
-                        snapshot.panes = match observe::panes(out, &view, now).await {
-                            Ok(panes) => Gathered::Got(panes),
-                            Err(error) => Gathered::Failed(error.to_string()),
-                        };
+                        snapshot.panes = watched_panes(out, &view, now).await;
                     }
                     snapshot.tmux = Gathered::Got(view);
                 }
@@ -91,41 +84,48 @@ impl Gatherer {
                 Err(error) => Gathered::Failed(error.to_string()),
             };
         }
+        if has(Need::Registry) {
+            snapshot.registry = text_of(&out.settings.root.join("monitor/services.registry"));
+        }
+        if has(Need::StatusPage)
+            && let Some(path) = &out.settings.status_url_file
+        {
+            snapshot.status_page = text_of(path);
+        }
         for need in needs {
             if let Need::File(path) = need {
-                let text = match files::read_text(&out.state.at(path), MAX_STATE_BYTES) {
-                    Ok(Some(text)) => StateText::Text(text),
-                    Ok(None) => StateText::Absent,
-                    Err(error) => StateText::Unreadable(error.to_string()),
-                };
-                snapshot.files.insert(path, text);
+                snapshot.files.insert(path, text_of(&out.state.at(path)));
             }
         }
         snapshot
     }
+}
 
-    /// The part of a view that is watched: the configured sessions, by default the one that holds the target window.
-    ///
-    /// While the target was never seen, every session is watched: nothing can be told to a target that is not there,
-    /// and nothing is retired before it is told.
-    fn watched(&mut self, settings: &Settings, mut view: TmuxView) -> TmuxView {
-        if settings.tmux_sessions.iter().any(|name| name == "*") {
-            return view;
-        }
-        if !settings.tmux_sessions.is_empty() {
-            view.panes.retain(|pane| settings.tmux_sessions.contains(&pane.session_name));
-            return view;
-        }
-        let holder = view.panes.iter().find(|pane| pane.window_name.as_str() == settings.target_window);
-        if let Some(pane) = holder {
-            self.session = Some(pane.session);
-        }
-        if let Some(session) = self.session
-            && view.panes.iter().any(|pane| pane.session == session)
-        {
-            view.panes.retain(|pane| pane.session == session);
-        }
-        view
+/// Verdicts on the panes of the watched sessions. While no session holds the target window, nobody knows which one is
+/// meant, and that is not the same as one without panes.
+async fn watched_panes<T: Tmux>(
+    out: &Outside<T>,
+    view: &TmuxView,
+    now: &Now,
+) -> Gathered<Vec<crate::logic::snapshot::ObservedPane>> {
+    let settings = &out.settings;
+    let Some(sessions) = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window) else {
+        return Gathered::Failed(format!("no session holds a window named {}", settings.target_window));
+    };
+    let mut watched = view.clone();
+    watched.panes.retain(|pane| sessions.contains(&pane.session));
+    match observe::panes(out, &watched, now).await {
+        Ok(panes) => Gathered::Got(panes),
+        Err(error) => Gathered::Failed(error.to_string()),
+    }
+}
+
+/// A small text file as a task wants it.
+fn text_of(path: &std::path::Path) -> StateText {
+    match files::read_text(path, MAX_STATE_BYTES) {
+        Ok(Some(text)) => StateText::Text(text),
+        Ok(None) => StateText::Absent,
+        Err(error) => StateText::Unreadable(error.to_string()),
     }
 }
 

@@ -17,8 +17,8 @@ use crate::logic::signal::StagedSignal;
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
-use crate::sys::liveness;
 use crate::sys::tmux::Tmux;
+use crate::sys::{hook_files, liveness};
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec};
 
 mod actuate;
@@ -236,7 +236,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.say(name, &note);
         }
         let quiet = std::mem::take(&mut staged.quiet_commits);
-        perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &quiet).await;
+        perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &quiet, None).await;
         let text: String =
             staged.sections.iter().flat_map(|section| &section.lines).flat_map(|line| [line.as_str(), "\n"]).collect();
         let path = self.out.state.at("scheduler-staging").join(format!("{name}.out"));
@@ -253,14 +253,17 @@ impl<T: Tmux + 'static> Daemon<T> {
         match action {
             Action::Deliver(emit) => self.courier.deliver(&self.out, *emit, now, &self.sender),
             Action::Commit(commits) => {
-                perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &commits).await;
+                perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &commits, None).await;
             }
             Action::WriteState { path, text } => {
                 if let Err(error) = files::write_atomic(&self.out.state.at(&path), text.as_bytes(), Durability::Hint) {
                     self.say("state", &format!("{path} can't be written: {error}"));
                 }
             }
-            Action::PruneArchive { names } => perform::prune_archive(&self.out.state, &names),
+            Action::PruneArchive { names } => {
+                perform::prune_archive(&self.out.state, &names);
+                self.prune_hook_files(now);
+            }
             Action::RotateLog { path, max_bytes, keep } => {
                 if let Err(error) = perform::rotate_log(&self.out.state, &path, max_bytes, keep, now.at) {
                     self.say("rotate", &format!("{path} can't be rotated: {error}"));
@@ -291,6 +294,13 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.schedule.set_enabled(COMPOSE, may);
         if may && self.courier.compose_soon() {
             self.schedule.force(COMPOSE);
+        }
+    }
+
+    /// Clears away what hooks left and nobody will ask for again.
+    fn prune_hook_files(&mut self, now: &Now) {
+        if let Err(error) = hook_files::prune(&self.out.state, now.at, self.out.settings.archive_keep) {
+            self.say("prune", &format!("old receipts can't be removed: {error}"));
         }
     }
 

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use super::outside::Outside;
 use crate::agents::Profiles;
-use crate::logic::hook::Heartbeat;
 use crate::logic::ids::PaneKey;
 use crate::logic::pane::{
     self, Evidence, HookFacts, Liveness, PaneVerdict, ProcessFacts, Profile, ScreenFacts, State, Witness,
 };
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
-use crate::sys::files::{self, MAX_STATE_BYTES};
+use crate::sys::hook_files;
 use crate::sys::procfs::ProcessTable;
 use crate::sys::tmux::{Capture, CaptureRequest, Tmux, TmuxError};
 
@@ -273,17 +272,11 @@ fn nothing_to_judge() -> PaneVerdict {
     PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-agent-to-judge-by"))
 }
 
-/// The heartbeat that the window's hooks wrote, if it is about this pane.
-pub(super) fn heartbeat<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<Heartbeat> {
-    let path = out.state.at(Heartbeat::path(&facts.window_name));
-    let text = files::read_text(&path, MAX_STATE_BYTES).ok()??;
-    let heartbeat = Heartbeat::parse(&text)?;
-    (heartbeat.pane.is_empty() || heartbeat.pane == facts.pane.to_string()).then_some(heartbeat)
-}
-
-/// The same as facts for the fusion.
+/// What the window's hooks wrote last, if it is about this pane, as facts for the fusion.
 fn hook_facts<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<HookFacts> {
-    let heartbeat = heartbeat(out, facts)?;
+    // A heartbeat that can't be read tells nothing; the screen decides.
+    let found = hook_files::read_heartbeat(&out.state, &facts.window_name, Some(facts.pane)).ok()??;
+    let heartbeat = found.heartbeat;
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Some(HookFacts {
         state: heartbeat.state.clone(),
@@ -293,6 +286,6 @@ fn hook_facts<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<HookFacts> {
         session_id: some(&heartbeat.session_id),
         scheduled_wakeup_at: heartbeat.scheduled_wakeup_at().map(Timestamp::from_secs),
         external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
-        source: Some(Heartbeat::path(&facts.window_name)),
+        source: Some(found.path),
     })
 }

@@ -14,15 +14,27 @@ pub(super) const HASH_RING: &str = "last-emit-stable-hash.ring";
 
 /// Carries out commits in order. A failure is logged and does not stop the rest: a signal that is told twice is better
 /// than one that is lost.
-pub(super) async fn commits<T: Tmux>(tmux: &T, state: &StateDir, ring: usize, commits: &[Commit]) {
+///
+/// `delivered` is when the proof came; the stamps of cooldowns count from then, not from when the text was composed.
+pub(super) async fn commits<T: Tmux>(
+    tmux: &T,
+    state: &StateDir,
+    ring: usize,
+    commits: &[Commit],
+    delivered: Option<Timestamp>,
+) {
     for commit in commits {
         let done = match commit {
             Commit::WriteState { path, text } => {
                 files::write_atomic(&state.at(path), text.as_bytes(), Durability::Durable)
             }
             Commit::RemoveState { path } => files::remove(&state.at(path)),
-            Commit::StampRow { path, key, at_s } => stamp_row(state, path, key, *at_s),
-            Commit::RememberHash { hash, at_s } => remember_hash(state, hash, *at_s, ring),
+            Commit::StampRow { path, key, at_s } => {
+                stamp_row(state, path, key, delivered.map_or(*at_s, Timestamp::secs))
+            }
+            Commit::RememberHash { hash, at_s } => {
+                remember_hash(state, hash, delivered.map_or(*at_s, Timestamp::secs), ring)
+            }
             Commit::ClearBells { windows } => {
                 if let Err(error) = tmux.clear_bells(windows).await {
                     tracing::warn!(%error, "bells could not be cleared; they will be told again");

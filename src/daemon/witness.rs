@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::outside::Outside;
 use crate::logic::delivery::{Proof, ProofBy};
-use crate::logic::hook::{Heartbeat, receipt_path};
 use crate::logic::ids::{Signature, WindowName};
 use crate::sys::files::{self, MAX_STATE_BYTES};
+use crate::sys::hook_files;
 use crate::sys::transcript::{self, Found};
 
 /// Watches the file witnesses for one signature.
@@ -52,6 +52,7 @@ impl Watch {
             Ok(search) => {
                 *offset = search.next_offset;
                 let queued = match search.found {
+                    // One call reads a bounded piece; the next one goes on from there.
                     Found::None => return None,
                     Found::Enqueued => true,
                     Found::User => false,
@@ -70,22 +71,20 @@ impl Watch {
 
 /// Whether the prompt hook wrote a receipt for exactly this signature.
 fn has_receipt<T>(out: &Outside<T>, signature: &Signature) -> bool {
-    let Some(path) = receipt_path(&signature.nonce) else { return false };
-    let Ok(Some(text)) = files::read_text(&out.state.at(path), MAX_STATE_BYTES) else { return false };
-    serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|receipt| receipt["iso"] == signature.iso.as_str())
+    hook_files::read_receipt(&out.state, &signature.nonce)
+        .is_ok_and(|receipt| receipt.is_some_and(|receipt| receipt.iso == signature.iso))
 }
 
 /// The transcript of the target's session: by its hooks, else by the session id pinned when it was started.
 fn session_file<T>(out: &Outside<T>) -> Option<PathBuf> {
     let target = WindowName(out.settings.target_window.clone());
-    let read = |path: String| files::read_text(&out.state.at(path), MAX_STATE_BYTES).ok().flatten();
-    let heartbeat = read(Heartbeat::path(&target)).and_then(|text| Heartbeat::parse(&text));
-    if let Some(heartbeat) = heartbeat {
+    if let Ok(Some(found)) = hook_files::read_heartbeat(&out.state, &target, None) {
+        let heartbeat = found.heartbeat;
         let told = Some(PathBuf::from(&heartbeat.transcript_path)).filter(|path| path.is_absolute());
         // A session that has not written yet has no file; the path that its hook told is where it will be.
         return transcript::locate(out.env.as_ref(), &heartbeat.session_id, told.as_deref(), Some(&out.settings.root))
             .or(told);
     }
-    let pinned = read("orchestrator-session-id".to_owned())?;
+    let pinned = files::read_text(&out.state.at("orchestrator-session-id"), MAX_STATE_BYTES).ok()??;
     transcript::locate(out.env.as_ref(), pinned.trim(), None, Some(&out.settings.root))
 }

@@ -76,7 +76,7 @@ mod tests {
         let staged = staged(tmux(panes)).unwrap();
         let [section] = staged.sections.as_slice() else { panic!("{staged:?}") };
         assert_eq!(section.lines, ["  - worker-3 (idx 5)"]);
-        assert_eq!(section.commits, [Commit::ClearBells { windows: vec![WindowId::new(5)] }]);
+        assert_eq!(section.commits, [Commit::ClearBells { windows: [5, 1, 2, 3].map(WindowId::new).into() }]);
         assert!(section.pages);
     }
 

@@ -12,20 +12,23 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// How long a condition may take on a loaded machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One emit a second.
+const CONFIG: &str = "monitor:\n  interval_seconds: 1\n";
 
 /// A nexus under test.
-pub struct Fleet {
+pub(crate) struct Fleet {
     dir: tempfile::TempDir,
     socket: String,
     watcher: Option<Child>,
     /// Extra environment of the watcher.
-    pub env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, String)>,
 }
 
 impl Fleet {
     /// An empty nexus with a tmux server that holds one window `keeper`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let dir = tempfile::Builder::new().prefix("nexus").tempdir().unwrap();
         let socket = format!("nexus-test-{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
@@ -33,23 +36,23 @@ impl Fleet {
         for sub in ["monitor/.state", "config", "reports", "home"] {
             fs::create_dir_all(fleet.root().join(sub)).unwrap();
         }
-        fs::write(fleet.root().join("config/nexus.yml"), "monitor:\n  interval_seconds: 1\n").unwrap();
+        fs::write(fleet.root().join("config/nexus.yml"), CONFIG).unwrap();
         fleet.tmux(&["new-session", "-d", "-s", "nexus", "-n", "keeper", "-x", "120", "-y", "40", "sleep 100000"]);
         fleet
     }
 
     /// The root of the nexus.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.dir.path()
     }
 
     /// A file of the state directory.
-    pub fn state(&self, path: &str) -> PathBuf {
+    pub(crate) fn state(&self, path: &str) -> PathBuf {
         self.root().join("monitor/.state").join(path)
     }
 
     /// Runs tmux on the private server and returns what it prints.
-    pub fn tmux(&self, args: &[&str]) -> String {
+    pub(crate) fn tmux(&self, args: &[&str]) -> String {
         let output = self.tmux_command(args).output().unwrap();
         assert!(output.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
@@ -63,12 +66,12 @@ impl Fleet {
     }
 
     /// Whether the private server still answers.
-    pub fn server_lives(&self) -> bool {
+    pub(crate) fn server_lives(&self) -> bool {
         self.tmux_command(&["list-sessions"]).output().unwrap().status.success()
     }
 
     /// Opens a window with a demo agent; its log is `<name>.log`, its control pipe `<name>.pipe` in the root.
-    pub fn agent(&self, name: &str, switches: &str) {
+    pub(crate) fn agent(&self, name: &str, switches: &str) {
         let root = self.root();
         let line = format!(
             "exec {} demo agent --root {} --log {} --control {} {switches}",
@@ -86,49 +89,49 @@ impl Fleet {
     }
 
     /// The orchestrator, with hooks and a transcript unless `switches` say otherwise.
-    pub fn orchestrator(&self, switches: &str) {
+    pub(crate) fn orchestrator(&self, switches: &str) {
         self.agent("orchestrator", &format!("--role orchestrator {switches}"));
     }
 
     /// Switches that give an agent hooks like a real one's.
-    pub fn hooks(&self, window: &str) -> String {
+    pub(crate) fn hooks(&self, window: &str) -> String {
         format!("--hooks --window {window} --state {}", self.state("").display())
     }
 
     /// The id of the window with this name.
-    pub fn window(&self, name: &str) -> String {
+    pub(crate) fn window(&self, name: &str) -> String {
         let list = self.tmux(&["list-windows", "-t", "nexus", "-F", "#{window_id} #{window_name}"]);
         let found = list.lines().find_map(|line| line.strip_suffix(&format!(" {name}")));
         found.unwrap_or_else(|| panic!("no window {name} in {list}")).to_owned()
     }
 
     /// The screen of a window.
-    pub fn screen(&self, name: &str) -> String {
+    pub(crate) fn screen(&self, name: &str) -> String {
         self.tmux(&["capture-pane", "-p", "-t", &self.window(name)])
     }
 
     /// Sends a command to a demo agent.
-    pub fn tell(&self, name: &str, command: &str) {
+    pub(crate) fn tell(&self, name: &str, command: &str) {
         let path = self.root().join(format!("{name}.pipe"));
         let mut pipe = fs::OpenOptions::new().write(true).open(path).unwrap();
         writeln!(pipe, "{command}").unwrap();
     }
 
     /// What a demo agent has logged.
-    pub fn log(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn log(&self, name: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.root().join(format!("{name}.log"))).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// The texts that were submitted to a demo agent.
-    pub fn submitted(&self, name: &str) -> Vec<String> {
+    pub(crate) fn submitted(&self, name: &str) -> Vec<String> {
         let of =
             |event: &Value| (event["event"] == "submit").then(|| event["sent"].as_str().unwrap_or_default().to_owned());
         self.log(name).iter().filter_map(of).collect()
     }
 
     /// Writes a decision record, as a hook does: something to tell.
-    pub fn decide(&self, window: &str, fingerprint: &str) {
+    pub(crate) fn decide(&self, window: &str, fingerprint: &str) {
         let record = serde_json::json!({
             "ts": "2026-11-30T00:00:00+00:00", "window": window, "session_id": "s", "kind": "permission_prompt",
             "prompt_excerpt": "May I run the tests?", "tool_context": {}, "fingerprint": fingerprint,
@@ -139,7 +142,7 @@ impl Fleet {
     }
 
     /// Sets keys of the configuration file.
-    pub fn configure(&self, yaml: &str) {
+    pub(crate) fn configure(&self, yaml: &str) {
         fs::write(self.root().join("config/nexus.yml"), yaml).unwrap();
     }
 
@@ -157,19 +160,19 @@ impl Fleet {
     }
 
     /// Starts the watcher.
-    pub fn watch(&mut self) {
+    pub(crate) fn watch(&mut self) {
         assert!(self.watcher.is_none(), "one watcher at a time");
         let child = self.command(env!("CARGO_BIN_EXE_nexus-watcher")).stdout(Stdio::null()).spawn().unwrap();
         self.watcher = Some(child);
     }
 
     /// The watcher as a command, for races.
-    pub fn watcher_command(&self) -> Command {
+    pub(crate) fn watcher_command(&self) -> Command {
         self.command(env!("CARGO_BIN_EXE_nexus-watcher"))
     }
 
     /// Ends the watcher without warning.
-    pub fn kill_watcher(&mut self) {
+    pub(crate) fn kill_watcher(&mut self) {
         if let Some(mut child) = self.watcher.take() {
             let _ended = child.kill();
             child.wait().unwrap();
@@ -177,20 +180,20 @@ impl Fleet {
     }
 
     /// Runs `ng` and returns its exit code and standard output.
-    pub fn ng(&self, args: &[&str]) -> (i32, String) {
+    pub(crate) fn ng(&self, args: &[&str]) -> (i32, String) {
         let output = self.command(env!("CARGO_BIN_EXE_ng")).args(args).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         (output.status.code().unwrap_or(-1), text)
     }
 
     /// The emits as `ng emits --json` tells them.
-    pub fn emits(&self) -> Vec<Value> {
+    pub(crate) fn emits(&self) -> Vec<Value> {
         let output = self.command(env!("CARGO_BIN_EXE_ng")).args(["emits", "--json", "-n", "1000"]).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
     /// Waits until an emit fulfils a condition, and returns it.
-    pub fn wait_emit(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_emit(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut found = None;
         self.wait(what, || {
             found = self.emits().into_iter().rev().find(|emit| wanted(emit));
@@ -200,7 +203,7 @@ impl Fleet {
     }
 
     /// Waits for a condition, and fails with everything that helps if it does not come.
-    pub fn wait(&self, what: &str, mut condition: impl FnMut() -> bool) {
+    pub(crate) fn wait(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !condition() {
             if Instant::now() > end {

@@ -13,11 +13,12 @@ const MAX_ROWS: usize = 100;
 
 /// The bells that stand on windows in scope; `None` if none does.
 pub fn section<'a>(windows: impl IntoIterator<Item = &'a WindowRow<'a>>, target: &str) -> Option<Section> {
-    let ringing: Vec<&PaneFacts> = windows
+    // tmux clears a session's bells together or not at all, so those that are never told go with the rest.
+    let (ringing, silent): (Vec<&PaneFacts>, Vec<&PaneFacts>) = windows
         .into_iter()
-        .filter(|row| row.facts.bell && rings(&row.facts.window_name, target))
+        .filter(|row| row.facts.bell)
         .map(|row| row.facts)
-        .collect();
+        .partition(|facts| rings(&facts.window_name, target));
     if ringing.is_empty() {
         return None;
     }
@@ -31,7 +32,9 @@ pub fn section<'a>(windows: impl IntoIterator<Item = &'a WindowRow<'a>>, target:
     Some(Section {
         kind: SectionKind::Bells,
         lines,
-        commits: vec![Commit::ClearBells { windows: told.iter().map(|row| row.window).collect() }],
+        commits: vec![Commit::ClearBells {
+            windows: told.iter().map(|row| row.window).chain(silent.iter().map(|row| row.window)).collect(),
+        }],
         pages: true,
         windows: told.iter().map(|row| row.window_name.clone()).collect(),
     })
