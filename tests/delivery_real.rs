@@ -37,7 +37,7 @@ fn check_witness(witness: &str, agent_switches: &str, long: bool) {
     fleet.orchestrator(&format!("{with} {agent_switches}"));
     fleet.decide("keeper", "0a1b2c3d4e5f");
     if long {
-        for n in 0..40 {
+        for n in 0..20 {
             fleet.decide("keeper", &format!("0a1b2c3d4e{n:02x}"));
         }
     }
@@ -179,7 +179,7 @@ fn enters_that_come_too_soon_or_are_dropped_are_repeated_and_the_text_is_not() {
 #[test]
 fn text_that_cannot_be_submitted_is_unknown_and_never_pasted_again() {
     let mut fleet = Fleet::new();
-    fleet.configure("monitor:\n  interval_seconds: 1\n  paste_confirm_timeout_seconds: 4\n");
+    fleet.configure("monitor:\n  interval_seconds: 1\n  paste_confirm_timeout_seconds: 6\n");
     fleet.orchestrator(&format!("{} --no-collapse --drop-enter 3", fleet.hooks("orchestrator")));
     fleet.decide("keeper", "0a1b2c3d4e5f");
     fleet.watch();

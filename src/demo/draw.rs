@@ -277,8 +277,8 @@ fn input_rows(agent: &Agent, columns: usize) -> Vec<Row> {
     rows
 }
 
-/// Rows of a draft that are shown: as many as a small window holds; the end of the draft is what matters.
-const DRAFT_ROWS: usize = 12;
+/// Rows of a draft that are shown: as many as most windows hold; the end of the draft is what matters.
+const DRAFT_ROWS: usize = 28;
 /// Marks the cursor inside the draft while it is wrapped.
 const CURSOR: char = '\u{f8ff}';
 

@@ -126,7 +126,7 @@ impl Fleet {
     /// The texts that were submitted to a demo agent.
     pub(crate) fn submitted(&self, name: &str) -> Vec<String> {
         let of =
-            |event: &Value| (event["event"] == "submit").then(|| event["sent"].as_str().unwrap_or_default().to_owned());
+            |event: &Value| (event["event"] == "submit").then(|| event["text"].as_str().unwrap_or_default().to_owned());
         self.log(name).iter().filter_map(of).collect()
     }
 
