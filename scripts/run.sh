@@ -88,8 +88,9 @@ build_programs() {
     if ! [ -x "$bin/ng" ] || ! [ -x "$bin/nexus-watcher" ]; then die 1 "nothing is built in $bin; run this without --no-build"; fi
     return
   fi
-  if ! command -v cargo >/dev/null && [ -x "${HOME:-/root}/.cargo/bin/cargo" ]; then PATH=${HOME:-/root}/.cargo/bin:$PATH; fi
-  command -v cargo >/dev/null || die 1 "Rust is not installed. Get it from https://rustup.rs (1.88 or later), then run this again"
+  # shellcheck source=scripts/find_rust.sh
+  . "$root/scripts/find_rust.sh"
+  find_rust || die 1 "Rust is not installed, or its cargo does not run. Get it from https://rustup.rs (1.88 or later), then run this again"
   say "Building ($profile); the first time takes a few minutes"
   local -a args=(build --locked --bins --quiet)
   [ $profile = debug ] || args+=(--release)

@@ -77,6 +77,10 @@ scripts_are_sound() {
   shellcheck -x -S warning "${files[@]}" && echo "${#files[@]} scripts are sound"
 }
 
+# shellcheck source=scripts/find_rust.sh
+. "$root/scripts/find_rust.sh"
+find_rust || need "Rust is not installed, or its cargo does not run. Get it from https://rustup.rs (1.88 or later, with rustfmt and clippy)"
+
 # The tests that need no agent, and those that do: the files named tests/agents_*.rs.
 if cargo nextest --version >/dev/null 2>&1; then
   plain_tests() { cargo nextest run --locked --features lab --no-fail-fast -E 'not binary(/^agents_/)' && cargo test --locked --features lab --doc --quiet; }
@@ -90,10 +94,9 @@ else
     cargo test --locked --features lab --no-fail-fast "${targets[@]}" -- --test-threads 2
   }
 fi
-documentation() { RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items; }
+# Links to private items are for readers of the source, where they lead somewhere.
+documentation() { RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --locked --no-deps --document-private-items; }
 
-if ! command -v cargo >/dev/null && [ -x "${HOME:-/root}/.cargo/bin/cargo" ]; then PATH=${HOME:-/root}/.cargo/bin:$PATH; fi
-command -v cargo >/dev/null || need "Rust is not installed. Get it from https://rustup.rs (1.88 or later, with rustfmt and clippy)"
 cargo fmt --version >/dev/null 2>&1 || need "rustfmt is missing: rustup component add rustfmt"
 cargo clippy --version >/dev/null 2>&1 || need "clippy is missing: rustup component add clippy"
 
