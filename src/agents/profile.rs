@@ -321,6 +321,9 @@ impl Check<'_> {
                 None => Err(self.bad(&format!("{key}.{field}"), &format!("{text:?} is no version"))),
             },
         };
+        if raw.cursor.is_some() && raw.region != Region::Footer {
+            return Err(self.bad(&format!("{key}.cursor"), "only rules of the region `footer` may ask for the cursor"));
+        }
         Ok(Rule {
             pattern: self.pattern(&key, &text, &groups)?,
             since: version("since", &raw.since)?,
