@@ -300,12 +300,15 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
     ("claude-footer-vim-normal", &["-- NORMAL --"], &["NORMAL"]),
     (
         "claude-history-search",
-        &["search prompts:", "search prompts: tests  ⏸ manual mode on"],
-        &["search the prompts", "Search prompts"],
+        &["search prompts:", "search prompts: tests  ⏸ manual mode on", "search     ⏸ manual mode on\nprompts:"],
+        &["search the prompts", "Search prompts:", "demo | search prompts:"],
     ),
     (
         "claude-help-without-cursor",
-        &["! for shell mode   esc esc to clear\n/ for commands   shift+tab"],
+        &[
+            "! for shell mode   esc esc to clear\n/ for commands   shift+tab",
+            "! for shell modedouble tap\n/ for         clear",
+        ],
         &["! for shell mode", "/ for commands"],
     ),
     (

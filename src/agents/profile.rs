@@ -201,6 +201,32 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
     Ok(Profile { name, title, process, screen, paste, transcript: raw.transcript, hooks: raw.hooks })
 }
 
+/// Spaces as any run of blanks, and the classes of letters, digits and blanks as ASCII ones.
+///
+/// Screens are full of glyphs beyond ASCII, on which a Unicode word boundary drives the matcher into its slowest engine.
+fn ascii_classes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut chars = text.chars();
+    while let Some(ch) = chars.next() {
+        match ch {
+            ' ' => out.push_str(r"(?:[\x20\t\n]+)"),
+            '\\' => match chars.next() {
+                Some('d') => out.push_str("[0-9]"),
+                Some('w') => out.push_str("[0-9A-Za-z_]"),
+                Some('s') => out.push_str(r"[\x20\t\n]"),
+                Some('S') => out.push_str(r"[^\x20\t\n]"),
+                Some('b') => out.push_str(r"(?-u:\b)"),
+                other => {
+                    out.push('\\');
+                    out.extend(other);
+                }
+            },
+            ch => out.push(ch),
+        }
+    }
+    out
+}
+
 /// Checks values of one profile.
 struct Check<'a> {
     /// The profile's name.
@@ -217,7 +243,7 @@ impl Check<'_> {
     fn pattern(&self, key: &str, text: &str, groups: &[&str]) -> Result<Regex, ProfileError> {
         // `regex` prints a picture over several lines; the last one says what is wrong.
         let said = |error: regex::Error| error.to_string().lines().last().unwrap_or("not a pattern").trim().to_owned();
-        let pattern = Regex::new(&text.replace(' ', r"(?:\s+)")).map_err(|error| self.bad(key, &said(error)))?;
+        let pattern = Regex::new(&ascii_classes(text)).map_err(|error| self.bad(key, &said(error)))?;
         match groups.iter().find(|group| !pattern.capture_names().flatten().any(|name| name == **group)) {
             Some(group) => Err(self.bad(key, &format!("the pattern has no group {group:?}"))),
             None => Ok(pattern),
@@ -295,6 +321,9 @@ impl Check<'_> {
                 None => Err(self.bad(&format!("{key}.{field}"), &format!("{text:?} is no version"))),
             },
         };
+        if raw.cursor.is_some() && raw.region != Region::Footer {
+            return Err(self.bad(&format!("{key}.cursor"), "only rules of the region `footer` may ask for the cursor"));
+        }
         Ok(Rule {
             pattern: self.pattern(&key, &text, &groups)?,
             since: version("since", &raw.since)?,

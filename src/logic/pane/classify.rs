@@ -47,8 +47,16 @@ impl From<&PaneFacts> for ScreenFacts {
 }
 
 /// Which rows are wanted with colour, first and last, once the plain rows are known; `None` if none.
+///
+/// An empty box needs no colour, so most panes cost one look; only where a rule asks for the drawn cursor is it wanted.
 pub fn wanted_style(profile: &Profile, plain: &[String]) -> Option<(u16, u16)> {
-    let at = composer::find(&profile.screen.layout, plain).ok()?;
+    let layout = &profile.screen.layout;
+    let at = composer::find(layout, plain).ok()?;
+    let empty = !at.plain_prompt || composer::read(layout, plain, at, None).input == InputRow::Blank;
+    let cursor_rules = || profile.screen.rules.iter().filter(|rule| rule.cursor.is_some());
+    if empty && !cursor_rules().any(|rule| rule.pattern.is_match(&footer_text(plain, at))) {
+        return None;
+    }
     Some((u16::try_from(at.first).ok()?, u16::try_from(at.last).ok()?))
 }
 
@@ -175,9 +183,7 @@ impl<'a> Judge<'a> {
     fn judge_box(&mut self, at: BoxRows, styled: Option<(u16, &[String])>) -> PaneVerdict {
         let layout = &self.profile.screen.layout;
         let composer = composer::read(layout, self.plain, at, styled);
-        let footer = self.plain[at.bottom + 1..].iter().map(|row| region::unframed_row(row));
-        let footer: Vec<String> = footer.filter(|row| !row.is_empty()).collect();
-        self.look(Region::Footer, &footer.join("\n"), Some(at.bottom + 1), composer.cursor);
+        self.look(Region::Footer, &footer_text(self.plain, at), Some(at.bottom + 1), composer.cursor);
         self.look_above(at.top, composer.cursor);
         if matches!(composer.input, InputRow::Ghost | InputRow::Unclear) {
             self.look(Region::Ghost, &composer.text, Some(at.first), composer.cursor);
@@ -218,7 +224,9 @@ impl<'a> Judge<'a> {
     fn judge_without_box(&mut self, no_box: NoBox, last: usize) -> PaneVerdict {
         let start = (last + 1).saturating_sub(BOTTOM_ROWS);
         let bottom: Vec<String> = self.plain[start..=last].iter().map(|row| region::unframed_row(row)).collect();
-        self.look(Region::Bottom, &bottom.join("\n"), Some(start), None);
+        if !region::is_shell_row(&self.plain[last]) {
+            self.look(Region::Bottom, &bottom.join("\n"), Some(start), None);
+        }
         if let Some((state, _, evidence)) = self.best_state() {
             let mut verdict = PaneVerdict::of(state, evidence);
             self.add_fields(&mut verdict);
@@ -338,6 +346,13 @@ impl Match<'_> {
         evidence.row = self.row;
         evidence
     }
+}
+
+/// The rows below the box, blank ones left out.
+fn footer_text(plain: &[String], at: BoxRows) -> String {
+    let rows = plain.get(at.bottom + 1..).unwrap_or_default();
+    let rows: Vec<String> = rows.iter().map(|row| region::unframed_row(row)).filter(|row| !row.is_empty()).collect();
+    rows.join("\n")
 }
 
 /// The version that the program's banner shows, if it is still on the screen.

@@ -157,7 +157,7 @@ impl ScreenRules {
         }
         for rule in self.rules.iter().filter(|rule| rule.region == region && ctx.allows(rule)) {
             if let Some(captures) = rule.pattern.captures(text) {
-                found.push(rule.matched(&captures, row));
+                found.push(rule.matched(text, &captures, row));
             }
         }
         found.len() > before
@@ -166,13 +166,13 @@ impl ScreenRules {
 
 impl Rule {
     /// Turns a match into what it says.
-    fn matched(&self, captures: &Captures<'_>, row: Option<u16>) -> Match<'_> {
+    fn matched(&self, text: &str, captures: &Captures<'_>, row: Option<u16>) -> Match<'_> {
         let fill = |template: &Option<Template>, else_: &str| {
             template.as_ref().map(|template| template.fill(captures).unwrap_or_else(|| else_.to_owned()))
         };
         Match {
             rule: self,
-            line: shortened(captures.get(0).map_or("", |all| all.as_str())),
+            line: shortened(captures.get(0).map_or("", |all| line_around(text, all.start()))),
             row,
             retrying: fill(&self.votes.retrying, "?"),
             notice: fill(&self.votes.notice, "unknown"),
@@ -181,6 +181,14 @@ impl Rule {
             background: fill(&self.votes.background, "").and_then(|text| text.parse().ok()),
         }
     }
+}
+
+/// The line of `text` that byte `at` stands in.
+fn line_around(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+    // A match that begins with the newline before its line has nothing in between.
+    text.get(start..end).filter(|line| !line.is_empty()).unwrap_or_else(|| text[at..].trim_start())
 }
 
 /// What decides whether a rule applies at all.
