@@ -455,6 +455,20 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
         &["● User declined to answer questions", "⎿ Declined to answer Claude's questions"],
         &["● I declined to answer"],
     ),
+    (
+        "claude-turn-without-end",
+        &[
+            "● the parser reads\nmain 12%\n⏸ manual mode on · ← for agents",
+            "❯ go\n⏵⏵ bypass permissions on (shift+tab to cycle)",
+            "● x\n-- INSERT -- ⏸ manual mode on",
+        ],
+        &[
+            "● the parser reads\n⏸ manual mode on · ? for shortcuts",
+            "● the parser reads\n? for shortcuts",
+            "✻ Cooked for 3s\n⏸ manual mode on",
+            "⎿ output\n⏸ manual mode on",
+        ],
+    ),
     ("claude-queued", &["Press up to edit queued messages"], &["To edit: Press up to edit queued messages"]),
     (
         "claude-viewer-busy",
@@ -582,6 +596,26 @@ fn a_limit_counts_only_while_nothing_came_after_it() {
     }
     let running = drawn(notice, EMPTY_BOX, "  esc to interrupt");
     assert_eq!(judge_capture(&claude, &facts, &running).state, State::Busy);
+}
+
+#[test]
+fn a_turn_without_its_closing_line_is_not_idle_where_the_footer_is_silent() {
+    let claude = claude();
+    let silent = "  main | 12%\n  ⏵⏵ bypass permissions on (shift+tab to cycle)";
+    for (above, below, state) in [
+        ("❯ go\n\n● Some text that streams\n  and goes on", silent, State::Busy),
+        ("❯ go", silent, State::Busy),
+        ("❯ go\n\n● All done.\n\n✻ Cooked for 3s · done 9:32 PM", silent, State::Idle),
+        ("❯ go\n\n● Some text\n  ⎿ \u{a0}Interrupted · What should Claude do instead?", silent, State::Idle),
+        ("❯ /cost\n  ⎿ \u{a0}Total cost: 1", silent, State::Idle),
+        ("❯ go\n\n● API Error: 500 Internal server error.", silent, State::Idle),
+        ("❯ go\n\n● All done.", "  ⏸ manual mode on · ? for shortcuts", State::Idle),
+        (" Claude Code v2.0.77\n\n❯ go\n\n● All done.", silent, State::Idle),
+        ("", silent, State::Idle),
+    ] {
+        let verdict = judge_capture(&claude, &ScreenFacts::default(), &drawn(above, EMPTY_BOX, below));
+        assert_eq!(verdict.state, state, "{above}\n{below}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Owns the order in which regions are believed. It contains no agent's wording: every word and glyph is in the profile.
 
-use super::fuse::TURN_OVER;
+use super::fuse::{TURN_OVER, TURN_PRESUMED};
 use super::profile::Profile;
 use super::verdict::{Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
 use crate::logic::screen::composer::{self, BoxRows, Composer, NoBox};
@@ -160,18 +160,21 @@ impl<'a> Judge<'a> {
     }
 
     /// Looks at what stands above row `end`.
-    fn look_above(&mut self, end: usize, cursor: Option<bool>) {
+    fn look_above(&mut self, end: usize, footer: &str, cursor: Option<bool>) {
         let layout = &self.profile.screen.layout;
         if let Some(status) = tail::status(layout, self.plain, end) {
             self.look(Region::Status, &status.text, Some(status.row), cursor);
         }
         // An item that no rule knows ends the walk, unless its block is known by its first line (a tip below a spinner).
         let mut skip = false;
-        for item in tail::items(layout, self.plain, end).take(TAIL_ITEMS) {
+        for (nth, item) in tail::items(layout, self.plain, end).take(TAIL_ITEMS).enumerate() {
             if skip && !item.head {
                 continue;
             }
             let known = self.look(Region::Tail, &item.text, Some(item.row), cursor);
+            if nth == 0 && item.head && !known {
+                self.look(Region::Newest, &format!("{}\n{footer}", item.text), Some(item.row), cursor);
+            }
             if item.head && !known {
                 break;
             }
@@ -183,8 +186,9 @@ impl<'a> Judge<'a> {
     fn judge_box(&mut self, at: BoxRows, styled: Option<(u16, &[String])>) -> PaneVerdict {
         let layout = &self.profile.screen.layout;
         let composer = composer::read(layout, self.plain, at, styled);
-        self.look(Region::Footer, &footer_text(self.plain, at), Some(at.bottom + 1), composer.cursor);
-        self.look_above(at.top, composer.cursor);
+        let footer = footer_text(self.plain, at);
+        self.look(Region::Footer, &footer, Some(at.bottom + 1), composer.cursor);
+        self.look_above(at.top, &footer, composer.cursor);
         if matches!(composer.input, InputRow::Ghost | InputRow::Unclear) {
             self.look(Region::Ghost, &composer.text, Some(at.first), composer.cursor);
         }
@@ -270,7 +274,7 @@ impl<'a> Judge<'a> {
             (Overlay::Dialog, evidence)
         };
         if overlay == Overlay::RateLimit {
-            self.look_above(dialog.top, None);
+            self.look_above(dialog.top, "", None);
         }
         let mut verdict = PaneVerdict::of(State::Blocked, evidence);
         self.add_fields(&mut verdict);
@@ -321,6 +325,11 @@ impl<'a> Judge<'a> {
                 let mut over = evidence.clone();
                 TURN_OVER.clone_into(&mut over.rule);
                 verdict.evidence.push(over);
+            }
+            if votes.presumed && verdict.evidence.first() == Some(&evidence) {
+                let mut presumed = evidence.clone();
+                TURN_PRESUMED.clone_into(&mut presumed.rule);
+                verdict.evidence.push(presumed);
             }
             if !verdict.evidence.contains(&evidence) {
                 verdict.evidence.push(evidence);

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::verdict::{Evidence, Overlay, PaneVerdict, State, Witness};
+use super::verdict::{Evidence, InputRow, Overlay, PaneVerdict, State, Witness};
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Timestamp;
 
@@ -20,6 +20,9 @@ const ASYNC_FRESH: Duration = Duration::from_secs(60);
 
 /// Rule id under which a screen tells that the turn ended without a hook (an interrupt); profiles vote for it.
 pub const TURN_OVER: &str = "turn-over";
+
+/// Rule id under which a screen tells that it only presumes a running turn.
+pub const TURN_PRESUMED: &str = "turn-presumed";
 
 /// Whether the agent's process lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,6 +190,16 @@ fn with_hook(verdict: PaneVerdict, hook: &HookFacts, now: Timestamp, fresh: Dura
         }
         _ => {
             let mut verdict = verdict;
+            let presumed = verdict.evidence.iter().any(|reason| reason.rule == TURN_PRESUMED);
+            if settled && hook.last_turn_end.is_some() && verdict.state == State::Busy && presumed {
+                let state = match verdict.input {
+                    Some(InputRow::Blank) => State::Idle,
+                    Some(InputRow::Ghost) => State::AutosuggestOnly,
+                    _ => verdict.state,
+                };
+                verdict = over(verdict, state, hook.evidence("hook-turn-end", now), false);
+                return refined(verdict, hook, now);
+            }
             verdict.evidence.push(hook.evidence("hook-idle", now));
             refined(verdict, hook, now)
         }
@@ -243,7 +256,7 @@ fn over(mut verdict: PaneVerdict, state: State, reason: Evidence, bare: bool) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::{Auth, InputRow};
+    use super::super::verdict::Auth;
     use super::*;
     use crate::logic::ids::{PaneId, SessionId, WindowId, WindowName};
     use crate::logic::snapshot::DeadPane;
@@ -414,6 +427,21 @@ mod tests {
         check(&alive(), Some(&waiting), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-idle"));
         waiting.scheduled_wakeup_at = Some(Timestamp::from_secs(now().secs() + 60));
         check(&alive(), Some(&waiting), screen(State::Idle, "input-blank"), (State::WorkingSelfPaced, "hook-wakeup"));
+    }
+
+    #[test]
+    fn a_turn_that_the_screen_only_presumes_is_over_when_its_hook_saw_the_end() {
+        let seen = || {
+            let mut seen = screen(State::Busy, "claude-turn-without-end");
+            seen.evidence.push(Evidence::new(Witness::Screen, TURN_PRESUMED));
+            seen
+        };
+        let mut ended = hook("idle_prompt", 600);
+        ended.last_turn_end = ended.last_activity;
+        check(&alive(), Some(&ended), seen(), (State::Idle, "hook-turn-end"));
+        check(&alive(), Some(&ended), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-idle"));
+        check(&alive(), Some(&hook("idle_prompt", 5)), seen(), (State::Busy, "hook-idle"));
+        check(&alive(), None, seen(), (State::Busy, "claude-turn-without-end"));
     }
 
     #[test]

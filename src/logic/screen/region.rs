@@ -15,6 +15,8 @@ pub enum Region {
     /// The newest items above the input box or dialog, each tried in turn from the bottom up, until one matches no
     /// rule: what the program itself said last, as opposed to what the transcript quotes.
     Tail,
+    /// The newest item, if it is the first line of a block and no rule of the tail knows it, and below it the footer.
+    Newest,
     /// Dim text in the input box that nobody typed.
     Ghost,
     /// The paragraph right above the options of a dialog.
@@ -35,6 +37,7 @@ impl Region {
             Self::Footer => "footer",
             Self::Status => "status",
             Self::Tail => "tail",
+            Self::Newest => "newest",
             Self::Ghost => "ghost",
             Self::Question => "question",
             Self::Options => "options",

@@ -76,6 +76,8 @@ pub struct Votes {
     pub throttled: bool,
     /// The turn is over, though no hook may have said so.
     pub turn_over: bool,
+    /// The state is presumed from what is missing on the screen; a hook that saw the turn end knows better.
+    pub presumed: bool,
     /// `k/N`; `?` where the screen does not count.
     pub retrying: Option<Template>,
     /// Kind of API error.
