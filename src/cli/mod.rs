@@ -22,6 +22,7 @@ mod emits;
 mod hook;
 mod hooks;
 mod log_action;
+mod pane_live;
 mod pane_state;
 mod tasks;
 mod watcher_status;

@@ -160,11 +160,7 @@ pub(super) struct Rows {
 }
 
 /// Verdicts on every pane of a view.
-pub(super) async fn panes<T: Tmux>(
-    out: &Outside<T>,
-    view: &TmuxView,
-    now: &Now,
-) -> Result<Vec<ObservedPane>, TmuxError> {
+pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Result<Vec<ObservedPane>, TmuxError> {
     let observer = &out.observer;
     observer.forget_others(view);
     let processes: Vec<ProcessFacts> = view.panes.iter().map(|facts| observer.processes(facts, now)).collect();

@@ -217,6 +217,7 @@ impl Task for ComposeEmit {
             &Draft {
                 reason: if sweeping { "startup-sweep" } else { poll_reason },
                 nonce: &snap.nonce,
+                repeat_of: snap.repeat_of.as_ref(),
                 workspace: &workspace(now, snap.staged.get(idle), max_age),
                 sections,
                 footer: footer(now, &facts),

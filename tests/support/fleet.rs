@@ -2,6 +2,7 @@
 //!
 //! Everything ends with the value: the watcher by its own process id, the tmux server by its private socket.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -166,11 +167,6 @@ impl Fleet {
         self.watcher = Some(child);
     }
 
-    /// The watcher as a command, for races.
-    pub(crate) fn watcher_command(&self) -> Command {
-        self.command(env!("CARGO_BIN_EXE_nexus-watcher"))
-    }
-
     /// Ends the watcher without warning.
     pub(crate) fn kill_watcher(&mut self) {
         if let Some(mut child) = self.watcher.take() {
@@ -206,9 +202,7 @@ impl Fleet {
     pub(crate) fn wait(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !condition() {
-            if Instant::now() > end {
-                panic!("waited in vain for {what}\n{}", self.story());
-            }
+            assert!(Instant::now() <= end, "waited in vain for {what}\n{}", self.story());
             // A poll, not a synchronisation: the condition decides.
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -220,18 +214,18 @@ impl Fleet {
         for name in ["emits.jsonl", "delivery/pending.json", "watcher-scheduler.jsonl"] {
             let file = fs::read_to_string(self.state(name)).unwrap_or_default();
             let tail: Vec<&str> = file.lines().rev().take(8).collect();
-            text += &format!("--- {name}\n{}\n", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
+            let _infallible = writeln!(text, "--- {name}\n{}", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
         }
         if let Ok(entries) = fs::read_dir(self.state("logs")) {
             for entry in entries.flatten() {
                 let file = fs::read_to_string(entry.path()).unwrap_or_default();
                 let tail: Vec<&str> = file.lines().rev().take(30).collect();
-                text += &format!("--- log\n{}\n", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
+                let _infallible = writeln!(text, "--- log\n{}", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
             }
         }
         let list = self.tmux_command(&["list-windows", "-a", "-F", "#{window_name}"]).output().unwrap();
         for name in String::from_utf8_lossy(&list.stdout).lines().filter(|name| *name != "keeper") {
-            text += &format!("--- screen of {name}\n{}\n", self.screen(name));
+            let _infallible = writeln!(text, "--- screen of {name}\n{}", self.screen(name));
         }
         text
     }

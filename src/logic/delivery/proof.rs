@@ -89,15 +89,15 @@ mod tests {
         Signature { iso: "2026-05-11T13:42:01-07:00".into(), nonce: "a1b2c3".into() }
     }
 
-    fn boxed(rows: &[&str], chip: Option<Chip>) -> Option<Composer> {
+    fn boxed(rows: &[&str], chip: Option<Chip>) -> Composer {
         let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
-        Some(Composer { text: rows.concat(), rows, chip })
+        Composer { text: rows.concat(), rows, chip }
     }
 
     #[test]
     fn text_in_the_box_is_not_a_proof_even_if_it_stands_outside_too() {
         let mut target = seen(State::Idle, Some(InputRow::Typed));
-        target.composer = boxed(&["--- nexus-emit-sig 2026-05-11T13:42:01-07:00 a1b2c3 ---"], None);
+        target.composer = Some(boxed(&["--- nexus-emit-sig 2026-05-11T13:42:01-07:00 a1b2c3 ---"], None));
         target.outside = vec![signature().trailer()];
         assert_eq!(locate(&target, &signature(), 3), OwnText::InBox { evidence: "a1b2c3".into(), certain: true });
         assert_eq!(by_screen(&target, &signature(), 3, false), None);
@@ -107,7 +107,7 @@ mod tests {
     fn a_folded_paste_counts_only_at_the_right_size_and_is_never_certain() {
         let chip = Chip { text: "[Pasted text #1 +41 lines]".into(), lines: Some(41) };
         let mut target = seen(State::UserTyping, Some(InputRow::Typed));
-        target.composer = boxed(&["[Pasted text #1 +41 lines]"], Some(chip));
+        target.composer = Some(boxed(&["[Pasted text #1 +41 lines]"], Some(chip)));
         assert_eq!(
             locate(&target, &signature(), 41),
             OwnText::InBox { evidence: "[Pasted text #1 +41 lines]".into(), certain: false }
