@@ -68,7 +68,7 @@ fn screens() -> Vec<Screen> {
             found.push(Screen { name, label, capture });
         }
     }
-    assert!(found.len() > 400, "only {} captures found", found.len());
+    assert!(found.len() > 600, "only {} captures found", found.len());
     found
 }
 
