@@ -68,7 +68,7 @@ fn screens() -> Vec<Screen> {
             found.push(Screen { name, label, capture });
         }
     }
-    assert!(found.len() > 400, "only {} captures found", found.len());
+    assert!(found.len() > 600, "only {} captures found", found.len());
     found
 }
 
@@ -616,6 +616,25 @@ fn a_turn_without_its_closing_line_is_not_idle_where_the_footer_is_silent() {
         let verdict = judge_capture(&claude, &ScreenFacts::default(), &drawn(above, EMPTY_BOX, below));
         assert_eq!(verdict.state, state, "{above}\n{below}");
     }
+}
+
+#[test]
+fn a_turning_title_tells_of_a_turn_only_where_the_agent_is_on_the_screen() {
+    let claude = claude();
+    let facts = ScreenFacts { title: Some("⠂ Fix the loader".into()), ..ScreenFacts::default() };
+    let viewer = format!("● Some text\n{}\n  Showing detailed transcript · ctrl+o to toggle", "─".repeat(60));
+    let box_of = |below: &str| drawn("● Some text", EMPTY_BOX, below);
+    for (capture, state) in [
+        (Capture::from_bytes(viewer.as_bytes()), State::Busy),
+        (box_of("  ? for shortcuts"), State::Busy),
+        (box_of("  ⏸ manual mode on · 1 shell · ↓ to manage"), State::WorkingBackground),
+        (box_of("  ? for shortcuts\ndemo$ "), State::Unknown),
+        (Capture::from_bytes(b"demo$ "), State::Unknown),
+    ] {
+        assert_eq!(judge_capture(&claude, &facts, &capture).state, state);
+    }
+    let quiet = ScreenFacts { title: Some("✳ Fix the loader".into()), ..ScreenFacts::default() };
+    assert_eq!(judge_capture(&claude, &quiet, &Capture::from_bytes(viewer.as_bytes())).state, State::Unknown);
 }
 
 #[test]

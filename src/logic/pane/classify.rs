@@ -229,7 +229,11 @@ impl<'a> Judge<'a> {
         let start = (last + 1).saturating_sub(BOTTOM_ROWS);
         let bottom: Vec<String> = self.plain[start..=last].iter().map(|row| region::unframed_row(row)).collect();
         if !region::is_shell_row(&self.plain[last]) {
-            self.look(Region::Bottom, &bottom.join("\n"), Some(start), None);
+            let known = self.look(Region::Bottom, &bottom.join("\n"), Some(start), None);
+            // A title outlives a killed agent, so it counts only where the agent's own page is on the screen.
+            if let Some(title) = self.facts.title.as_ref().filter(|_| known) {
+                self.look(Region::Title, title, None, None);
+            }
         }
         if let Some((state, _, evidence)) = self.best_state() {
             let mut verdict = PaneVerdict::of(state, evidence);
