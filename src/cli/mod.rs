@@ -130,7 +130,11 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
 pub(crate) fn state_dir(invocation: &Invocation) -> anyhow::Result<StateDir> {
     let here = current_dir()?;
     let env = invocation.env();
-    let root = load::find_root(&env, invocation.root.as_deref(), &here)?;
+    // A hook or a script that names the state directory needs no root.
+    let root = match env.non_empty("NEXUS_STATE_DIR") {
+        Some(_) => here.clone(),
+        None => load::find_root(&env, invocation.root.as_deref(), &here)?,
+    };
     Ok(StateDir::new(load::state_dir(&env, &root, &here)?))
 }
 
