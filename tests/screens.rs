@@ -519,6 +519,28 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
 ];
 
 #[test]
+fn every_fingerprint_is_seen_on_a_capture_or_listed_as_not_seen() {
+    let claude = claude();
+    let mut seen = BTreeSet::new();
+    for screen in screens() {
+        let facts = live_facts(&screen.label);
+        let wanted = pane::wanted_style(&claude, screen.capture.plain());
+        let styled = wanted.map(|(first, last)| (first, screen.capture.styled(first, last)));
+        let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+        seen.extend(pane::matches(&claude, &facts, screen.capture.plain(), styled).into_iter().map(|(_, id, _)| id));
+    }
+    let text = std::fs::read_to_string(root().join("docs/accuracy.md")).unwrap();
+    let listed: BTreeSet<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("- `")?.split_once('`').map(|(id, _)| id.to_owned()))
+        .filter(|id| !id.contains("--"))
+        .collect();
+    let ids: BTreeSet<String> = claude.screen.rules.iter().map(|rule| rule.id.clone()).collect();
+    let not_seen: BTreeSet<String> = ids.difference(&seen).cloned().collect();
+    assert_eq!(listed, not_seen, "the list of rules without a capture in docs/accuracy.md must be the right-hand one");
+}
+
+#[test]
 fn every_fingerprint_matches_its_texts_and_no_near_miss() {
     let profiles = Profiles::builtin().unwrap();
     let rules: Vec<_> = profiles.iter().flat_map(|profile| &profile.screen.rules).collect();

@@ -35,6 +35,15 @@ pub struct ScreenFacts {
     pub version: Option<String>,
 }
 
+impl ScreenFacts {
+    /// With the agent's version, where the process tree tells it.
+    #[must_use]
+    pub fn with_version(mut self, version: Option<String>) -> Self {
+        self.version = version;
+        self
+    }
+}
+
 impl From<&PaneFacts> for ScreenFacts {
     fn from(facts: &PaneFacts) -> Self {
         Self {
