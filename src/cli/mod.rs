@@ -1,4 +1,4 @@
-//! `ng`: the command of the orchestrator agent and of people. One file a verb; [`COMMANDS`] lists them.
+//! `ng`: the command of the orchestrator agent and of people. One file a verb; `COMMANDS` lists them.
 //!
 //! Results go to standard output, everything else to standard error, both through [`render`] only. Exit codes are the
 //! table in `docs/contracts.md` §2. A broken pipe is success.

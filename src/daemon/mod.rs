@@ -1,7 +1,7 @@
 //! RUNS. The loop: ask what is due, gather what it needs, let it decide, carry out what it asks, deliver, commit.
 //!
 //! [`run`] is a library function that is given its outside and its shutdown signal; the binary is thin. One thread owns
-//! everything; a delivery runs beside the loop on the same thread and reports its end as an [`event::Event`].
+//! everything; a delivery runs beside the loop on the same thread and reports its end as an `event::Event`.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
