@@ -157,8 +157,8 @@ async fn drive<T: Tmux>(
                 stamp_machine_input(out);
                 actuate::enter(&out.tmux, key, pid, require).await
             }
-            Step::Paste { key, pid, require } => match emit {
-                Some(emit) => paste(out, emit, key, pid, require, &mut watch, line_breaks).await,
+            Step::Paste { key, pid, require, vi_guard } => match emit {
+                Some(emit) => paste(out, emit, (key, pid), (require, vi_guard), &mut watch, line_breaks).await,
                 // A settling delivery never asks for a paste; if it did, nothing is typed.
                 None => Happened::NothingTyped("an earlier delivery is never pasted again".into()),
             },
@@ -171,9 +171,8 @@ async fn drive<T: Tmux>(
 async fn paste<T: Tmux>(
     out: &Outside<T>,
     emit: &Emit,
-    key: PaneKey,
-    pid: u32,
-    require: Vec<String>,
+    (key, pid): (PaneKey, u32),
+    (require, vi_guard): (Vec<String>, bool),
     watch: &mut Watch,
     line_breaks: u32,
 ) -> Happened {
@@ -196,7 +195,13 @@ async fn paste<T: Tmux>(
     }
     note(out, &Event::new(now.at, &emit.signature.nonce, Kind::Intent), Durability::Hint);
     stamp_machine_input(out);
-    let happened = actuate::paste(&out.tmux, key, pid, require, emit.body.clone()).await;
+    let mut happened = Happened::Acted;
+    if vi_guard {
+        happened = actuate::vi_guard(&out.tmux, key.clone(), pid, require.clone()).await;
+    }
+    if happened == Happened::Acted {
+        happened = actuate::paste(&out.tmux, key, pid, require, emit.body.clone()).await;
+    }
     if matches!(happened, Happened::Refused(_) | Happened::Vanished(_) | Happened::NothingTyped(_)) {
         remove_pending(out);
     }

@@ -37,6 +37,8 @@ pub struct Seen {
     pub outside: Vec<String>,
     /// What the agent does with a paste while a turn runs.
     pub busy: BusyPolicy,
+    /// Whether `i` and `BSpace` go before a paste (`monitor.paste.vi_guard`).
+    pub vi_guard: bool,
     /// A literal text that is on the screen exactly while the input box is live; checked again by tmux with the act.
     pub composer_mark: Option<String>,
 }
@@ -211,6 +213,7 @@ pub(crate) mod tests {
             composer: Some(Composer::default()),
             outside: Vec::new(),
             busy: BusyPolicy::Queue,
+            vi_guard: false,
             composer_mark: Some("❯\u{a0}".into()),
         }
     }

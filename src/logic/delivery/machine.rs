@@ -43,6 +43,8 @@ pub enum Step {
         pid: u32,
         /// Texts that tmux checks together with the act.
         require: Vec<String>,
+        /// Press `i` and `BSpace` first, which leaves an empty vi box in insert mode.
+        vi_guard: bool,
     },
     /// Press Enter, if this text of ours is still on the screen.
     Enter {
@@ -255,7 +257,8 @@ impl Delivery {
                 self.queued_before = seen.verdict.queued;
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;
-                Step::Paste { key: seen.key, pid: seen.pid, require: seen.composer_mark.into_iter().collect() }
+                let require = seen.composer_mark.into_iter().collect();
+                Step::Paste { key: seen.key, pid: seen.pid, require, vi_guard: seen.vi_guard }
             }
         }
     }
