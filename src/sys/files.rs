@@ -113,6 +113,22 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
     String::from_utf8(bytes).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8"))
 }
 
+/// Reads the whole lines at the end of a text file, at most `max_bytes`; `None` if it does not exist.
+pub fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let start = file.metadata()?.len().saturating_sub(max_bytes);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(max_bytes).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let cut = if start > 0 { text.find('\n').map_or(text.len(), |at| at + 1) } else { 0 };
+    Ok(Some(text.get(cut..).unwrap_or_default().to_owned()))
+}
+
 /// Deletes a file; fine if it is not there.
 pub fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
@@ -191,6 +207,17 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert!(write_atomic(&path, b"text", Durability::Hint).is_err());
         assert_eq!(list_names(dir.path()).unwrap(), ["taken"]);
+    }
+
+    #[test]
+    fn a_tail_is_whole_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        assert_eq!(read_tail(&path, 8).unwrap(), None);
+        fs::write(&path, "one\ntwo\nthree\n").unwrap();
+        assert_eq!(read_tail(&path, 100).unwrap().unwrap(), "one\ntwo\nthree\n");
+        assert_eq!(read_tail(&path, 8).unwrap().unwrap(), "three\n");
+        assert_eq!(read_tail(&path, 3).unwrap().unwrap(), "");
     }
 
     #[test]
