@@ -96,11 +96,7 @@ fn what_is_no_verdict_has_a_code_of_its_own() {
     check(&nexus.status(&[]), 64, "check its path and permissions");
     check(&nexus.status(&["--nonsense"]), 64, "--nonsense");
     let ng = Path::new(env!("CARGO_BIN_EXE_ng"));
-    check(
-        &nexus.run(ng, &["--root", "/does/not/exist", "watcher-status"]),
-        64,
-        "there is no such folder",
-    );
+    check(&nexus.run(ng, &["--root", "/does/not/exist", "watcher-status"]), 64, "there is no such folder");
 }
 
 #[test]

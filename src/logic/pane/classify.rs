@@ -92,7 +92,8 @@ pub fn judge_screen(
 
 /// Judges a saved screen in the stages of the live reader.
 pub fn judge_capture(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
-    let wanted = wanted_style(profile, capture.plain());
+    // A screen that was saved without colours tells nothing about them.
+    let wanted = wanted_style(profile, capture.plain()).filter(|_| capture.has_colour());
     let styled = wanted.map(|(first, last)| (first, capture.styled(first, last)));
     let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
     judge_screen(profile, facts, capture.plain(), styled)
