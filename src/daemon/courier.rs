@@ -55,13 +55,15 @@ pub(super) struct Courier {
     repeat_of: Option<Signature>,
     /// The last event makes a new emit worthwhile at once.
     compose_soon: bool,
+    /// An emit of this run has arrived.
+    told: bool,
     /// Monotonic time of the last call, for waits.
     uptime: Duration,
 }
 
 impl Courier {
     pub(super) fn new() -> Self {
-        Self { stand: Stand::Free, repeat_of: None, compose_soon: true, uptime: Duration::ZERO }
+        Self { stand: Stand::Free, repeat_of: None, compose_soon: true, told: false, uptime: Duration::ZERO }
     }
 
     /// Whether a new emit may be composed.
@@ -85,6 +87,11 @@ impl Courier {
     /// The signature of the emit whose news the next one repeats.
     pub(super) fn repeat_of(&self) -> Option<&Signature> {
         self.repeat_of.as_ref()
+    }
+
+    /// Whether an emit of this run has arrived.
+    pub(super) fn has_told(&self) -> bool {
+        self.told
     }
 
     /// How long the loop may sleep for the courier's sake.
@@ -200,6 +207,7 @@ impl Courier {
         self.stand = match event {
             Event::Delivered { outcome: Outcome::Received(_), .. } => {
                 self.repeat_of = None;
+                self.told = true;
                 Stand::Free
             }
             Event::Delivered { outcome: Outcome::Unknown(_), .. } => {

@@ -195,6 +195,8 @@ impl<T: Tmux + 'static> Daemon<T> {
             snapshot.staged.clone_from(&self.staged);
             snapshot.nonce = crate::sys::seed::nonce();
             snapshot.repeat_of = self.courier.repeat_of().cloned();
+            snapshot.told = self.courier.has_told();
+            self.progress("compose:start");
         }
         let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return };
         let mut asked = Out::default();

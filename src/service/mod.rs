@@ -120,6 +120,8 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         TmuxError::NotInstalled | TmuxError::TooOld { .. } => Stop::new(2, error),
         other => Stop::new(2, format!("cannot ask tmux for its version: {other}")),
     })?;
+    // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
+    refuse_remote(&state, settings.beacon_stale, args.get_flag("replace"))?;
     if args.get_flag("replace") {
         match instance::replace_holder(&state, REPLACE_GRACE) {
             Ok(Replaced::Nobody) => {}
@@ -129,10 +131,14 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             Err(error) => return Err(Stop::new(error.exit_code(), error)),
         }
     }
-    refuse_remote(&state, settings.beacon_stale)?;
     let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
     let log = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
         .map_err(|error| Stop::new(5, format!("{error:#}")))?;
+    if let [watched, others @ ..] = settings.tmux_sockets.as_slice()
+        && !others.is_empty()
+    {
+        tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
+    }
     for notice in &notices {
         tracing::info!("{notice}");
     }
@@ -216,7 +222,7 @@ fn load_settings(args: &ArgMatches) -> Result<Loaded, Stop> {
 }
 
 /// Refuses to start beside a watcher on another host, which the lock may not show.
-fn refuse_remote(state: &StateDir, stale_after: Duration) -> Result<(), Stop> {
+fn refuse_remote(state: &StateDir, stale_after: Duration, is_restart: bool) -> Result<(), Stop> {
     match instance::remote_verdict(state, Clock::System.now().at, stale_after) {
         BeaconVerdict::None | BeaconVerdict::SameHost | BeaconVerdict::StaleRemote => Ok(()),
         BeaconVerdict::LiveRemote(beacon) => Err(Stop::new(
@@ -229,6 +235,8 @@ fn refuse_remote(state: &StateDir, stale_after: Duration) -> Result<(), Stop> {
                 stale_after.as_secs()
             ),
         )),
+        // The lock is the judge for a restart on this host.
+        BeaconVerdict::Corrupt if is_restart => Ok(()),
         BeaconVerdict::Corrupt => Err(Stop::new(
             4,
             format!(
