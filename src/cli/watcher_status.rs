@@ -10,11 +10,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Invocation, Verb, render, tasks};
-use crate::config::resolved::Settings;
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, judge};
 use crate::sys::clock::Clock;
-use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::Here;
 use crate::sys::liveness::{self, Liveness};
@@ -48,24 +46,9 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     }
 }
 
-/// The settings of the nexus that is asked.
-pub(super) fn settings(invocation: &Invocation) -> anyhow::Result<Settings> {
-    let env = ProcessEnv;
-    let root = match invocation.root.clone().or_else(|| env.non_empty("NEXUS_ROOT").map(Into::into)) {
-        Some(root) => root,
-        None => std::env::current_dir().context("finding the current directory; say --root DIR")?,
-    };
-    anyhow::ensure!(root.is_dir(), "there is no directory {}; say --root DIR or set NEXUS_ROOT", root.display());
-    let mut settings = Settings::defaults(&root);
-    if let Some(state_dir) = env.non_empty("NEXUS_STATE_DIR") {
-        settings.state_dir = state_dir.into();
-    }
-    Ok(settings)
-}
-
 /// Looks, judges and prints.
 fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdict> {
-    let settings = settings(invocation)?;
+    let settings = invocation.settings_or_defaults()?;
     let state = StateDir::new(&settings.state_dir);
     let now = Clock::System.now();
     let seen = liveness::look(&state, &now).with_context(|| {
