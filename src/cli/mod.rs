@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::load::{self, Loaded};
+use crate::config::resolved::Settings;
 use crate::sys::env::{Env, ProcessEnv};
 use crate::sys::files::StateDir;
 
@@ -52,6 +53,24 @@ impl Invocation {
     /// Errors: every problem of the configuration, each with its place and key.
     pub(crate) fn settings(&self) -> anyhow::Result<Loaded> {
         Ok(load::load(&self.env(), self.root.as_deref(), &current_dir()?)?)
+    }
+
+    /// The settings for a question about a running watcher, which is answered even where the configuration is broken:
+    /// then by the defaults, which is said.
+    ///
+    /// Errors: nothing says which nexus is meant.
+    pub(crate) fn settings_or_defaults(&self) -> anyhow::Result<Settings> {
+        let state = state_dir(self)?;
+        match self.settings() {
+            Ok(loaded) => Ok(loaded.settings),
+            Err(error) => {
+                render::note(&format!(
+                    "ng: the cadences are the defaults, since the configuration can't be used: {error:#}"
+                ));
+                let root = self.root.clone().unwrap_or_default();
+                Ok(Settings { state_dir: state.path().to_owned(), ..Settings::defaults(&root) })
+            }
+        }
     }
 
     /// The environment that this verb sees.

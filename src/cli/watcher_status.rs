@@ -10,12 +10,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Invocation, Verb, render, tasks};
-use crate::config::resolved::Settings;
 use crate::logic::delivery::journal;
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, judge};
 use crate::sys::clock::Clock;
-use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::Here;
 use crate::sys::liveness::{self, Liveness};
@@ -52,25 +50,9 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     }
 }
 
-/// The settings of the nexus that is asked. A configuration that can't be used is told, and the defaults stand in: this
-/// verb has to answer when everything else is broken.
-pub(super) fn settings(invocation: &Invocation) -> anyhow::Result<Settings> {
-    match invocation.settings() {
-        Ok(loaded) => Ok(loaded.settings),
-        Err(error) => {
-            let state = super::state_dir(invocation)?;
-            render::note(&format!("ng: the configuration can't be used, defaults stand in: {error:#}"));
-            let root = invocation.root.clone().or_else(|| ProcessEnv.non_empty("NEXUS_ROOT").map(Into::into));
-            let mut settings = Settings::defaults(&root.unwrap_or_default());
-            state.path().clone_into(&mut settings.state_dir);
-            Ok(settings)
-        }
-    }
-}
-
 /// Looks, judges and prints.
 fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdict> {
-    let settings = settings(invocation)?;
+    let settings = invocation.settings_or_defaults()?;
     let state = StateDir::new(&settings.state_dir);
     let now = Clock::System.now();
     let seen = liveness::look(&state, &now).with_context(|| {
