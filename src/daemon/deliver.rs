@@ -9,10 +9,10 @@ use super::outside::Outside;
 use super::witness::Watch;
 use super::{actuate, look, perform};
 use crate::logic::action::Emit;
-use crate::logic::delivery::Outcome;
 use crate::logic::delivery::gate::Hold;
 use crate::logic::delivery::journal::{self, Event, Kind, Pending};
 use crate::logic::delivery::machine::{Delivery, Happened, Limits, Step};
+use crate::logic::delivery::{Outcome, Pasted};
 use crate::logic::ids::{PaneKey, Signature};
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES};
 use crate::sys::tmux::Tmux;
@@ -62,9 +62,9 @@ pub(super) fn note<T>(out: &Outside<T>, event: &Event, durability: Durability) {
 /// Tries to deliver an archived emit. What arrived is committed before this returns.
 pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> Outcome {
     let emit = &archived.emit;
-    let line_breaks = u32::try_from(emit.body.matches('\n').count()).unwrap_or(u32::MAX);
-    let delivery = Delivery::new(emit.signature.clone(), line_breaks, limits(out, out.settings.paste_confirm));
-    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(out, None), line_breaks).await;
+    let pasted = Pasted::new(emit.signature.clone(), emit.body.clone());
+    let delivery = Delivery::new(pasted, limits(out, out.settings.paste_confirm));
+    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(out, None)).await;
     conclude(out, &emit.signature, &emit.commits, &outcome).await;
     outcome
 }
@@ -72,14 +72,13 @@ pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> O
 /// Settles the pending delivery of an earlier run or of an unknown outcome: looks for its proof, never pastes.
 pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outcome {
     let delivery = Delivery::settle_earlier(
-        pending.signature.clone(),
-        pending.line_breaks,
+        Pasted::new(pending.signature.clone(), pending.body.clone()),
         (pending.pane.clone(), pending.pid),
         limits(out, SETTLE_FOR),
         out.clock.now().uptime,
     );
     let watch = Watch::new(out, pending.transcript.clone());
-    let outcome = drive(out, delivery, None, &pending.signature, watch, pending.line_breaks).await;
+    let outcome = drive(out, delivery, None, &pending.signature, watch).await;
     match &outcome {
         Outcome::Received(_) => conclude(out, &pending.signature, &pending.commits, &outcome).await,
         Outcome::Held(_) => {}
@@ -141,7 +140,6 @@ async fn drive<T: Tmux>(
     emit: Option<&Emit>,
     signature: &Signature,
     mut watch: Watch,
-    line_breaks: u32,
 ) -> Outcome {
     let mut step = delivery.start();
     loop {
@@ -158,7 +156,7 @@ async fn drive<T: Tmux>(
                 actuate::enter(&out.tmux, key, pid, require).await
             }
             Step::Paste { key, pid, require, vi_guard } => match emit {
-                Some(emit) => paste(out, emit, (key, pid), (require, vi_guard), &mut watch, line_breaks).await,
+                Some(emit) => paste(out, emit, (key, pid), (require, vi_guard), &mut watch).await,
                 // A settling delivery never asks for a paste; if it did, nothing is typed.
                 None => Happened::NothingTyped("an earlier delivery is never pasted again".into()),
             },
@@ -174,7 +172,6 @@ async fn paste<T: Tmux>(
     (key, pid): (PaneKey, u32),
     (require, vi_guard): (Vec<String>, bool),
     watch: &mut Watch,
-    line_breaks: u32,
 ) -> Happened {
     let now = out.clock.now();
     watch.begin(out);
@@ -182,7 +179,7 @@ async fn paste<T: Tmux>(
         signature: emit.signature.clone(),
         pane: key.clone(),
         pid,
-        line_breaks,
+        body: emit.body.clone(),
         transcript: watch.transcript(),
         commits: emit.commits.clone(),
         at_ms: now.at,

@@ -129,7 +129,9 @@ impl Hold {
             Self::Busy => "a turn is running and this agent does not queue messages",
             Self::OverLimit => "the agent has reached its usage limit",
             Self::Login => "the agent is signed out; sign in",
-            Self::Unproven => "the box holds a folded paste that can't be proven ours; look and send or clear it",
+            Self::Unproven => {
+                "the box holds an earlier paste that is folded or has other text beside it; look and send or clear it"
+            }
             Self::CannotTell => "what the pane is doing can't be told",
             Self::Changed => "the pane changed between the look and the act",
             Self::NoJournal => {

@@ -251,8 +251,10 @@ pub struct Pending {
     pub pane: PaneKey,
     /// The pane's process.
     pub pid: u32,
-    /// Number of line breaks of the text, which a folded mark counts.
-    pub line_breaks: u32,
+    /// The whole text, by which it is known again in the input box. Empty where it was not written down: then nothing
+    /// there counts as ours.
+    #[serde(default)]
+    pub body: String,
     /// The transcript at that time and its length, so that only what came later counts.
     pub transcript: Option<(String, u64)>,
     /// What its verified delivery retires.
