@@ -311,7 +311,7 @@ impl Delivery {
         if self.limits.screen_counts
             && let Target::Present(seen) = target
             && self.is_ours(seen)
-            && let Some(proof) = by_screen(seen, &self.signature, self.line_breaks, self.queued_before)
+            && let Some(proof) = by_screen(seen, &self.signature, self.line_breaks, self.queue_was_empty())
         {
             return self.over(Outcome::Received(proof));
         }
@@ -335,6 +335,11 @@ impl Delivery {
             return self.give_up();
         }
         Step::Sleep(self.limits.look_every)
+    }
+
+    /// Whether what is in the agent's queue now can only have come from our own Enter.
+    fn queue_was_empty(&self) -> bool {
+        !self.only_certain && !self.queued_before && self.enters > 0
     }
 
     /// No proof came.

@@ -48,8 +48,8 @@ pub struct Draft<'a> {
 pub fn compose(now: &Now, draft: &Draft<'_>) -> Emit {
     let signature = Signature { iso: now.iso(), nonce: draft.nonce.to_owned() };
     let mut body = format!(
-        "=== nexus state changed at {} ({}) ===\n{CUE}\nworkspace: {}\n",
-        signature.iso,
+        "{} ({}) ===\n{CUE}\nworkspace: {}\n",
+        signature.opening(),
         draft.reason,
         clean::one_line(draft.workspace, clean::MAX_LINE_CHARS)
     );
