@@ -3,14 +3,30 @@
 
 #[path = "support/lab.rs"]
 mod lab;
+#[path = "support/scene.rs"]
+mod scene;
 #[path = "support/tmux_server.rs"]
 mod tmux_server;
 
 use std::time::Duration;
 
 use lab::{Lab, hook_settings, transcripts};
+use scene::{LEAD, LeadHooks, PATIENCE, Scene};
 use serde_json::Value;
 use tmux_server::wait_until;
+
+/// Whether an emit's row says that it arrived.
+fn received(emit: &Value) -> bool {
+    emit["received"] == true
+}
+
+/// Whether an emit's row says that nothing was typed, for this reason.
+fn held(reason: &'static str) -> impl Fn(&Value) -> bool {
+    move |emit| emit["outcome"] == "held" && emit["detail"].as_str().is_some_and(|detail| detail.starts_with(reason))
+}
+
+/// What every emit ends with.
+const MARK: &str = "nexus-emit-sig";
 
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -83,4 +99,120 @@ fn our_hooks_leave_a_receipt_and_a_decision() {
         let mut names = records.map(|record| record.file_name().to_string_lossy().into_owned());
         names.find(|name| name.starts_with("w2.")).ok_or_else(|| lab.tmux.screen("w2"))
     });
+}
+
+#[test]
+fn an_emit_arrives_and_each_witness_alone_proves_it() {
+    let mut scene = Scene::start(LeadHooks::On);
+    let own = scene.own_decision();
+    scene.watch(&[]);
+    let emit = scene.wait_emit(&own, "the emit to be received", received);
+    scene.assert_told_once(&own, &emit);
+    for witness in ["hook", "transcript", "screen"] {
+        // A short one and one of more than a hundred lines; the agent folds both while they stand in its box.
+        for count in [1, 25] {
+            check_proof(&mut scene, witness, count);
+        }
+    }
+}
+
+#[test]
+fn without_hooks_the_transcript_and_the_screen_each_prove_it_alone() {
+    let mut scene = Scene::start(LeadHooks::Off);
+    for witness in ["transcript", "screen"] {
+        for count in [1, 25] {
+            check_proof(&mut scene, witness, count);
+        }
+    }
+    assert!(!scene.lab.state().join("orchestrator-paste-received").exists(), "the orchestrator has no hooks");
+    // With every witness allowed it arrives as well.
+    let decision = scene.decide(1).remove(0);
+    scene.watch(&[]);
+    let emit = scene.wait_emit(&decision, "the emit to be received", received);
+    scene.assert_told_once(&decision, &emit);
+}
+
+#[test]
+fn an_emit_for_a_busy_orchestrator_waits_in_its_queue_and_is_told_once() {
+    let mut scene = Scene::start(LeadHooks::On);
+    for witness in ["hook", "transcript", "screen"] {
+        for count in [1, 25] {
+            scene.wait_for_rest();
+            scene.lab.tmux.send(LEAD, "SCENARIO:slow 8");
+            scene.lab.tmux.wait_for(LEAD, "esc to interrupt", PATIENCE);
+            check_queued(&mut scene, witness, count);
+        }
+    }
+}
+
+#[test]
+fn an_emit_that_comes_while_a_command_runs_is_told_once() {
+    let mut scene = Scene::start(LeadHooks::On);
+    for witness in ["hook", "transcript", "screen"] {
+        scene.wait_for_rest();
+        scene.lab.tmux.send(LEAD, "SCENARIO:bash python3 -c 'import time; time.sleep(8)'");
+        scene.lab.tmux.wait_for(LEAD, "Running", PATIENCE);
+        check_queued(&mut scene, witness, 1);
+    }
+}
+
+#[test]
+fn a_draft_is_kept_and_the_emit_is_told_once_when_it_is_gone() {
+    let mut scene = Scene::start(LeadHooks::On);
+    scene.lab.tmux.paste(LEAD, "half a thought");
+    scene.lab.tmux.wait_for(LEAD, "half a thought", PATIENCE);
+    let own = scene.own_decision();
+    scene.watch(&[]);
+    scene.wait_emit(&own, "the emit to be held", held("draft"));
+    // It is looked at again and again meanwhile.
+    scene.outlast(Duration::from_secs(5));
+    assert_eq!(scene.told(MARK), 0, "{}", scene.story());
+    assert_eq!(scene.told("half a thought"), 0, "{}", scene.story());
+    assert!(scene.lab.tmux.screen(LEAD).contains("half a thought"), "{}", scene.story());
+
+    scene.lab.tmux.key(LEAD, "C-c");
+    let emit = scene.wait_emit(&own, "the emit to be received", received);
+    scene.assert_told_once(&own, &emit);
+    assert_eq!(scene.told("half a thought"), 0, "{}", scene.story());
+}
+
+#[test]
+fn an_open_dialog_is_not_answered_and_the_emit_is_told_once_when_it_is_gone() {
+    let mut scene = Scene::start(LeadHooks::On);
+    let touched = scene.lab.dir().join("touched");
+    scene.lab.tmux.send(LEAD, &format!("SCENARIO:bash touch {}", touched.display()));
+    scene.lab.tmux.wait_for(LEAD, "Do you want to proceed", PATIENCE);
+    let own = scene.own_decision();
+    scene.watch(&[]);
+    scene.wait_emit(&own, "the emit to be held", held("dialog"));
+    scene.outlast(Duration::from_secs(5));
+    assert_eq!(scene.told(MARK), 0, "{}", scene.story());
+    assert!(scene.lab.tmux.screen(LEAD).contains("Do you want to proceed"), "{}", scene.story());
+
+    scene.lab.tmux.key(LEAD, "Escape");
+    let emit = scene.wait_emit(&own, "the emit to be received", received);
+    scene.assert_told_once(&own, &emit);
+    assert!(!touched.exists(), "nobody allowed the command\n{}", scene.story());
+}
+
+/// Asserts that an emit about so many new decisions is received, by this witness alone, and told once.
+fn check_proof(scene: &mut Scene, witness: &str, count: usize) {
+    scene.wait_for_rest();
+    let decisions = scene.decide(count);
+    scene.watch(&[&format!("witnesses: [{witness}]")]);
+    let what = format!("{witness} to prove {count} decisions");
+    let emit = scene.wait_emit(&decisions[0], &what, received);
+    assert_eq!((&emit["witness"], &emit["outcome"]), (&witness.into(), &"verified".into()), "{}", scene.story());
+    scene.assert_told_once(&decisions[0], &emit);
+}
+
+/// Asserts that an emit for an orchestrator whose turn runs is proven by this witness alone while it waits, and told
+/// once when it is taken up.
+fn check_queued(scene: &mut Scene, witness: &str, count: usize) {
+    let decisions = scene.decide(count);
+    scene.watch(&[&format!("witnesses: [{witness}]")]);
+    let what = format!("{witness} to prove {count} decisions in the queue");
+    let emit = scene.wait_emit(&decisions[0], &what, received);
+    assert_eq!((&emit["witness"], &emit["outcome"]), (&witness.into(), &"queued".into()), "{}", scene.story());
+    scene.assert_told_once(&decisions[0], &emit);
 }

@@ -186,6 +186,11 @@ pub struct Signature {
 }
 
 impl Signature {
+    /// The words that an emit starts with; of a long message in an agent's queue only the start is shown.
+    pub fn opening(&self) -> String {
+        format!("=== nexus state changed at {}", self.iso)
+    }
+
     /// The words that witnesses search for: `nexus-emit-sig <iso> <nonce>`.
     pub fn needle(&self) -> String {
         format!("nexus-emit-sig {} {}", self.iso, self.nonce)

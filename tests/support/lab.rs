@@ -56,6 +56,7 @@ impl Lab {
             .arg(&port_file)
             .arg("--log")
             .arg(tmux.dir().join("mock.jsonl"))
+            .arg("--log-bodies")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -314,9 +315,9 @@ pub(crate) fn hook_settings(path: &Path, events: &[&str], command: impl Fn(&str)
 
 /// Where the agent's program is, or a panic that says how to get it.
 fn claude_bin() -> PathBuf {
+    // The default is where `scripts/test.sh` installs.
     let cache = std::env::var_os("NEXUS_LAB_DIR")
-        .map(PathBuf::from)
-        .expect("NEXUS_LAB_DIR is not set: run scripts/test.sh, which installs the agents and sets it");
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/lab"), PathBuf::from);
     let prefix = cache.join(format!("agents/claude-{CLAUDE_VERSION}"));
     let bin = prefix.join("node_modules/.bin");
     assert!(

@@ -308,7 +308,7 @@ impl Delivery {
         if self.limits.screen_counts
             && let Target::Present(seen) = target
             && self.is_ours(seen)
-            && let Some(proof) = by_screen(seen, &self.pasted, self.queued_before)
+            && let Some(proof) = by_screen(seen, &self.pasted, self.queue_was_empty())
         {
             return self.over(Outcome::Received(proof));
         }
@@ -332,6 +332,11 @@ impl Delivery {
             return self.give_up();
         }
         Step::Sleep(self.limits.look_every)
+    }
+
+    /// Whether what is in the agent's queue now can only have come from our own Enter.
+    fn queue_was_empty(&self) -> bool {
+        !self.only_certain && !self.queued_before && self.enters > 0
     }
 
     /// No proof came.

@@ -4,7 +4,6 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::gate::Seen;
 use super::{Pasted, Proof, ProofBy};
-use crate::logic::ids::Signature;
 use crate::logic::pane::{InputRow, State};
 
 /// Where our text is, by the screen alone.
@@ -51,7 +50,7 @@ pub fn locate(seen: &Seen, pasted: &Pasted) -> OwnText {
             return OwnText::Mixed;
         }
         let box_is_open = matches!(seen.verdict.input, Some(InputRow::Blank | InputRow::Ghost));
-        if box_is_open && shows(&seen.outside, &pasted.signature) {
+        if box_is_open && shows(&seen.outside, &pasted.signature.needle()) {
             return OwnText::Outside;
         }
     }
@@ -63,15 +62,15 @@ fn squeeze(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && c.width().is_some_and(|columns| columns > 0)).collect()
 }
 
-/// At most this many rows can hold one signature, even at a few columns' width.
+/// At most this many rows can hold one needle, even at a few columns' width.
 const SPAN: usize = 12;
 
-/// Whether rows show the signature: its words and its nonce, possibly broken over rows by a narrow pane.
-fn shows(rows: &[String], signature: &Signature) -> bool {
-    let needle = squeeze(&signature.needle());
-    if rows.iter().any(|row| row.contains(&signature.needle())) {
+/// Whether rows show these words, possibly broken over rows by a narrow pane.
+fn shows(rows: &[String], words: &str) -> bool {
+    if rows.iter().any(|row| row.contains(words)) {
         return true;
     }
+    let needle = squeeze(words);
     let squeezed: Vec<String> = rows.iter().map(|row| squeeze(row)).collect();
     (0..squeezed.len()).any(|start| {
         let end = squeezed.len().min(start + SPAN);
@@ -81,16 +80,18 @@ fn shows(rows: &[String], signature: &Signature) -> bool {
 
 /// The proof that the pane gives after Enter, if any.
 ///
-/// `queued_before` tells whether the agent's queue already held something before our paste: a queue mark that was there
-/// proves nothing about our text.
-pub fn by_screen(seen: &Seen, pasted: &Pasted, queued_before: bool) -> Option<Proof> {
+/// `queue_was_empty` tells that the agent's queue held nothing before our paste and that we pressed Enter since: only
+/// then is a queue mark by itself the agent's word that it has our text.
+pub fn by_screen(seen: &Seen, pasted: &Pasted, queue_was_empty: bool) -> Option<Proof> {
     match locate(seen, pasted) {
         OwnText::InBox { .. } | OwnText::Mixed => None,
         OwnText::Outside => Some(Proof { by: ProofBy::Screen, queued: seen.verdict.queued }),
-        // A long message in the queue shows only its first lines. The queue mark that was not there before, with our
-        // text gone from the box, is the agent's own word that it has it.
-        OwnText::Nowhere => (seen.verdict.queued && !queued_before && seen.verdict.state == State::Busy)
-            .then_some(Proof { by: ProofBy::Screen, queued: true }),
+        OwnText::Nowhere => {
+            // A long message in the queue shows only its first lines; the time in the first one is ours alone.
+            let is_queued = seen.verdict.queued && seen.verdict.state == State::Busy;
+            let is_ours = || queue_was_empty || shows(&seen.outside, &pasted.signature.opening());
+            (is_queued && is_ours()).then_some(Proof { by: ProofBy::Screen, queued: true })
+        }
     }
 }
 
@@ -99,6 +100,7 @@ mod tests {
     use super::super::gate::tests::seen;
     use super::super::gate::{Chip, Composer};
     use super::*;
+    use crate::logic::ids::Signature;
 
     fn signature() -> Signature {
         Signature { iso: "2026-05-11T13:42:01-07:00".into(), nonce: "a1b2c3".into() }
@@ -122,7 +124,7 @@ mod tests {
         target.composer = Some(boxed(&pasted(3).body.lines().collect::<Vec<_>>(), None));
         target.outside = vec![signature().trailer()];
         assert_eq!(locate(&target, &pasted(3)), OwnText::InBox { evidence: "a1b2c3".into(), certain: true });
-        assert_eq!(by_screen(&target, &pasted(3), false), None);
+        assert_eq!(by_screen(&target, &pasted(3), true), None);
     }
 
     #[test]
@@ -137,7 +139,7 @@ mod tests {
             // Somebody else's message in the queue proves nothing while our text stands in the box.
             target.verdict.state = State::Busy;
             target.verdict.queued = true;
-            assert_eq!(by_screen(&target, &pasted(2), false), None, "{box_text}");
+            assert_eq!(by_screen(&target, &pasted(2), true), None, "{box_text}");
         };
         check(&whole, true);
         check(&whole.replace("nexus-emit-sig ", "nexus-emit-\n  sig "), true);
@@ -174,7 +176,7 @@ mod tests {
             OwnText::InBox { evidence: "[Pasted text #1 +41 lines]".into(), certain: false }
         );
         assert_eq!(locate(&target, &pasted(40)), OwnText::Nowhere);
-        assert_eq!(by_screen(&target, &pasted(40), false), None);
+        assert_eq!(by_screen(&target, &pasted(40), true), None);
     }
 
     #[test]
@@ -182,7 +184,7 @@ mod tests {
         let mut target = seen(State::Busy, Some(InputRow::Blank));
         target.outside =
             vec!["❯ report".into(), "  --- nexus-emit-sig 2026-05-11T13:42:01-".into(), "  07:00 a1b2c3 ---".into()];
-        assert_eq!(by_screen(&target, &pasted(3), false), Some(Proof { by: ProofBy::Screen, queued: false }));
+        assert_eq!(by_screen(&target, &pasted(3), true), Some(Proof { by: ProofBy::Screen, queued: false }));
     }
 
     #[test]
@@ -196,8 +198,28 @@ mod tests {
     fn a_new_queue_mark_proves_a_long_message_and_an_old_one_does_not() {
         let mut target = seen(State::Busy, Some(InputRow::Ghost));
         target.verdict.queued = true;
-        assert_eq!(by_screen(&target, &pasted(41), false), Some(Proof { by: ProofBy::Screen, queued: true }));
-        assert_eq!(by_screen(&target, &pasted(41), true), None);
+        assert_eq!(by_screen(&target, &pasted(41), true), Some(Proof { by: ProofBy::Screen, queued: true }));
+        assert_eq!(by_screen(&target, &pasted(41), false), None);
+    }
+
+    #[test]
+    fn in_a_queue_that_held_something_only_our_own_first_line_proves_ours() {
+        let mut target = seen(State::Busy, Some(InputRow::Ghost));
+        target.verdict.queued = true;
+        let cases: [(&[&str], bool); 4] = [
+            (&["❯ please look at the tests"], false),
+            (&["❯ === nexus state changed at 2026-05-11T13:41:59-07:00 (poll) ==="], false),
+            (&["❯ === nexus state changed at 2026-05-11T13:42:01-07:00 (poll) ==="], true),
+            (&["❯ === nexus state changed at", "  2026-05-11T13:42:01-", "  07:00 (poll) ==="], true),
+        ];
+        for (rows, proves) in cases {
+            target.outside = rows.iter().map(|row| (*row).to_owned()).collect();
+            let proof = by_screen(&target, &pasted(41), false);
+            assert_eq!(proof, proves.then_some(Proof { by: ProofBy::Screen, queued: true }), "{rows:?}");
+        }
+        // Nor does it prove anything once it is no longer marked as queued, since the end may be missing.
+        target.verdict.queued = false;
+        assert_eq!(by_screen(&target, &pasted(41), false), None);
     }
 
     #[test]

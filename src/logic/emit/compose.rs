@@ -52,8 +52,8 @@ pub fn compose(now: &Now, draft: &Draft<'_>) -> Emit {
     // Without the words that witnesses look for, so that a repeat can't prove the emit that it repeats.
     let repeat = draft.repeat_of.map(|sig| format!("; repeat of {} {}", sig.iso, sig.nonce)).unwrap_or_default();
     let mut body = format!(
-        "=== nexus state changed at {} ({}{repeat}) ===\n{CUE}\nworkspace: {}\n",
-        signature.iso,
+        "{} ({}{repeat}) ===\n{CUE}\nworkspace: {}\n",
+        signature.opening(),
         draft.reason,
         clean::one_line(draft.workspace, clean::MAX_LINE_CHARS)
     );

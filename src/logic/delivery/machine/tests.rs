@@ -263,6 +263,31 @@ fn an_earlier_delivery_is_settled_without_a_paste() {
     assert_eq!((pane.pastes, pane.enters), (0, 0));
 }
 
+/// A busy pane whose agent keeps a message with this first row in its queue.
+fn queue(row: &str) -> Target {
+    let mut target = seen(State::Busy, Some(InputRow::Ghost));
+    target.verdict.queued = true;
+    target.outside = vec![row.to_owned()];
+    Target::Present(Box::new(target))
+}
+
+#[test]
+fn somebody_elses_message_in_the_queue_settles_nothing() {
+    let (outcome, _) = settle(&[queue("❯ please look at the tests")]);
+    assert!(matches!(outcome, Outcome::Unknown(_)), "{outcome:?}");
+    let (outcome, _) = settle(&[queue("❯ === nexus state changed at 2026-05-11T13:42:01-07:00 (poll) ===")]);
+    assert_eq!(outcome, Outcome::Received(Proof { by: ProofBy::Screen, queued: true }));
+}
+
+#[test]
+fn a_queue_mark_that_came_without_our_enter_proves_nothing() {
+    // Our text was taken out of the box before the Enter, and somebody queued something else.
+    let mut pane = Script::new(&[idle(), own_chip(), queue("❯ please look at the tests")]);
+    pane.enter = vec![Happened::Refused(Hold::Changed)];
+    let outcome = pane.run(fresh());
+    assert!(matches!(outcome, Outcome::Unknown(_)), "{outcome:?}");
+}
+
 #[test]
 fn our_own_text_left_in_the_box_gets_one_enter_if_it_is_provably_ours() {
     let (outcome, pane) = settle(&[own_text(), submitted()]);
