@@ -14,7 +14,7 @@ use super::look;
 use super::outside::Outside;
 use crate::logic::action::Emit;
 use crate::logic::delivery::Outcome;
-use crate::logic::delivery::gate::{Gate, Target, judge};
+use crate::logic::delivery::gate::{Gate, Hold, Target, judge};
 use crate::logic::delivery::journal::{self, Kind};
 use crate::logic::ids::Signature;
 use crate::logic::time::Now;
@@ -53,6 +53,8 @@ pub(super) struct Courier {
     stand: Stand,
     /// The emit whose news are to be told again.
     repeat_of: Option<Signature>,
+    /// What keeps the pending delivery from being settled, as last recorded.
+    obstacle: Option<Hold>,
     /// The last event makes a new emit worthwhile at once.
     compose_soon: bool,
     /// An emit of this run has arrived.
@@ -63,7 +65,14 @@ pub(super) struct Courier {
 
 impl Courier {
     pub(super) fn new() -> Self {
-        Self { stand: Stand::Free, repeat_of: None, compose_soon: true, told: false, uptime: Duration::ZERO }
+        Self {
+            stand: Stand::Free,
+            repeat_of: None,
+            obstacle: None,
+            compose_soon: true,
+            told: false,
+            uptime: Duration::ZERO,
+        }
     }
 
     /// Whether a new emit may be composed.
@@ -121,10 +130,10 @@ impl Courier {
         let Some(pending) = deliver::read_pending(out) else { return };
         self.stand = Stand::Settling;
         let (out, events) = (Rc::clone(out), events.clone());
-        tokio::task::spawn_local(async move {
+        let cut_off = Event::Settled { pending: Box::new(pending.clone()), outcome: Outcome::Held(Hold::CannotTell) };
+        beside(events, cut_off, async move {
             let outcome = deliver::settle(&out, &pending).await;
-            // The receiver is gone only when the loop has ended; the journal still tells.
-            let _ended = events.send(Event::Settled { pending: Box::new(pending), outcome });
+            Event::Settled { pending: Box::new(pending), outcome }
         });
     }
 
@@ -181,7 +190,12 @@ impl Courier {
             _ => None,
         };
         let (out, events) = (Rc::clone(out), events.clone());
-        tokio::task::spawn_local(async move {
+        let cut_off = Event::Delivered {
+            archived: archived.clone(),
+            // Something may have been typed; the journal and the witnesses tell.
+            outcome: Outcome::Unknown("internal: the delivery panicked".to_owned()),
+        };
+        beside(events, cut_off, async move {
             let outcome = deliver::attempt(&out, &archived).await;
             // The same obstacle as before is no news.
             if !matches!(outcome, Outcome::Received(_)) && before.as_ref() != Some(&outcome) {
@@ -189,7 +203,7 @@ impl Courier {
                 deliver::note(&out, &event, Durability::Hint);
                 tracing::info!(nonce = archived.emit.signature.nonce, ?outcome, "emit not delivered");
             }
-            let _ended = events.send(Event::Delivered { archived, outcome });
+            Event::Delivered { archived, outcome }
         });
     }
 
@@ -202,7 +216,7 @@ impl Courier {
     }
 
     /// Takes in how a delivery ended.
-    pub(super) fn take<T>(&mut self, _out: &Outside<T>, event: Event, now: &Now) {
+    pub(super) fn take<T>(&mut self, out: &Outside<T>, event: Event, now: &Now) {
         self.uptime = now.uptime;
         self.stand = match event {
             Event::Delivered { outcome: Outcome::Received(_), .. } => {
@@ -216,11 +230,18 @@ impl Courier {
             Event::Delivered { archived, outcome } => {
                 Stand::Held { archived, outcome, next_look: now.uptime + HELD_LOOK_EVERY }
             }
-            Event::Settled { outcome: Outcome::Held(hold), .. } => {
-                tracing::warn!(reason = hold.word(), "an earlier delivery can't be settled yet: {}", hold.says());
+            Event::Settled { pending, outcome: Outcome::Held(hold) } => {
+                // It is tried again for as long as it takes: one record an obstacle, not one a try.
+                if self.obstacle.replace(hold) != Some(hold) {
+                    let why = format!("it can't be settled yet: {}", hold.says());
+                    tracing::warn!(nonce = pending.signature.nonce, reason = hold.word(), "{why}");
+                    let unknown = journal::Event::new(now.at, &pending.signature.nonce, Kind::Unknown);
+                    deliver::note(out, &journal::Event { detail: Some(why), ..unknown }, Durability::Hint);
+                }
                 Stand::Unsettled { next_try: now.uptime + SETTLE_EVERY }
             }
             Event::Settled { pending, outcome } => {
+                self.obstacle = None;
                 self.repeat_of = match outcome {
                     Outcome::Received(_) => None,
                     _ => Some(pending.signature.clone()),
@@ -230,6 +251,20 @@ impl Courier {
             }
         };
     }
+}
+
+/// Runs a job beside the loop and reports its end; a job that panics ends in `cut_off`, since without any end nothing
+/// would ever be told again.
+fn beside(events: UnboundedSender<Event>, cut_off: Event, job: impl Future<Output = Event> + 'static) {
+    let job = tokio::task::spawn_local(job);
+    tokio::task::spawn_local(async move {
+        let event = job.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a delivery broke off");
+            cut_off
+        });
+        // The receiver is gone only when the loop has ended; the journal still tells.
+        let _ended = events.send(event);
+    });
 }
 
 /// Whether the target may be typed into now, for a held emit.
@@ -247,4 +282,39 @@ fn supersede<T>(out: &Outside<T>, archived: &Archived, now: &Now, why: &str) {
         ..journal::Event::new(now.at, &archived.emit.signature.nonce, Kind::Superseded)
     };
     deliver::note(out, &event, Durability::Hint);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::delivery::journal::Pending;
+    use crate::logic::ids::{PaneId, PaneKey, ServerId};
+    use crate::logic::time::Timestamp;
+
+    fn pending() -> Pending {
+        let server = ServerId { socket: "/tmp/s".into(), pid: 7, start_s: 1 };
+        Pending {
+            signature: Signature { iso: "2026-11-30T00:00:00+00:00".into(), nonce: "a1b2c3".into() },
+            pane: PaneKey { server, pane: PaneId::new(3) },
+            pid: 42,
+            line_breaks: 1,
+            transcript: None,
+            commits: Vec::new(),
+            at_ms: Timestamp::from_secs(1),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_delivery_that_panics_still_ends() {
+        let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let cut_off = Event::Settled { pending: Box::new(pending()), outcome: Outcome::Held(Hold::CannotTell) };
+        let local = tokio::task::LocalSet::new();
+        let event = local
+            .run_until(async {
+                beside(sender, cut_off, async { panic!("on purpose") });
+                events.recv().await
+            })
+            .await;
+        assert!(matches!(event, Some(Event::Settled { outcome: Outcome::Held(Hold::CannotTell), .. })), "{event:?}");
+    }
 }

@@ -40,6 +40,9 @@ pub use outside::Outside;
 /// The task that composes; it runs after every other in the startup sweep.
 const COMPOSE: &str = "compose_emit";
 
+/// Least time between two looks that tmux's notifications cause.
+const WAKE_EVERY: Duration = Duration::from_secs(1);
+
 /// How a run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
@@ -70,7 +73,7 @@ struct Daemon<T> {
     staged: BTreeMap<&'static str, StagedSignal>,
     courier: Courier,
     gatherer: Gatherer,
-    cycle: Option<Cycle>,
+    cycle: Cycle,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
@@ -95,7 +98,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         Ok(Self {
             courier: Courier::new(),
             gatherer: Gatherer::new(&outside.state),
-            cycle: None,
+            cycle: Cycle::default(),
             out: Rc::new(outside),
             schedule,
             tasks,
@@ -110,6 +113,7 @@ impl<T: Tmux + 'static> Daemon<T> {
     async fn run(mut self, how: Run, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         tokio::pin!(shutdown);
         self.progress("startup");
+        self.begin_cycles();
         // The sweep: what an earlier run left pending is settled first, then every producer runs, then the emit.
         self.schedule.set_enabled(COMPOSE, false);
         self.courier.settle_pending(&self.out, &self.sender);
@@ -132,6 +136,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             }
             return Ok(());
         }
+        let mut woken_at = Duration::ZERO;
         loop {
             self.tick().await;
             self.progress("loop-tick");
@@ -141,7 +146,12 @@ impl<T: Tmux + 'static> Daemon<T> {
                 Some(event) = self.events.recv() => self.take(event),
                 () = self.wake.notified() => {
                     // A window came, went or was renamed: look at once, but a storm of renames costs one look a second.
-                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    let since = self.out.clock.now().uptime.saturating_sub(woken_at);
+                    tokio::select! {
+                        () = &mut shutdown => break,
+                        () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
+                    }
+                    woken_at = self.out.clock.now().uptime;
                     self.schedule.force("target_window");
                 }
                 () = tokio::time::sleep(sleep) => {}
@@ -277,7 +287,11 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
                 self.schedule.hurry(task, every, lasting, now);
             }
-            Action::Note(text) => self.say("note", &text),
+            Action::Note(text) => {
+                if self.is_new("note", &text) {
+                    tracing::info!("{text}");
+                }
+            }
         }
         // While a delivery is under way nothing new is composed.
         self.schedule.set_enabled(COMPOSE, self.courier.may_compose());
@@ -286,6 +300,11 @@ impl<T: Tmux + 'static> Daemon<T> {
     /// Takes in what ended beside the loop.
     fn take(&mut self, event: Event) {
         let now = self.out.clock.now();
+        if matches!(event, Event::Settled { .. }) {
+            // While an earlier delivery can't be settled, looking for its proof is the whole cycle: nothing may be
+            // composed, and that is no wedge.
+            self.end_cycle(&now);
+        }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();
     }
@@ -312,22 +331,34 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
+    /// Begins the measurement of cycles; what an earlier watcher measured says nothing of this one.
+    fn begin_cycles(&mut self) {
+        let now = self.out.clock.now();
+        match liveness::reset_cycle(&self.out.state, &now) {
+            Ok(cycle) => self.cycle = cycle,
+            Err(error) => self.say("cycle", &format!("watcher-cycle can't be written: {error}")),
+        }
+    }
+
     fn end_cycle(&mut self, now: &Now) {
-        let written = match &mut self.cycle {
-            Some(cycle) => liveness::bump_cycle(&self.out.state, cycle, now),
-            // The period is measured from the first compose on.
-            None => liveness::reset_cycle(&self.out.state, now).map(|cycle| self.cycle = Some(cycle)),
-        };
-        if let Err(error) = written {
+        if let Err(error) = liveness::bump_cycle(&self.out.state, &mut self.cycle, now) {
             self.say("cycle", &format!("watcher-cycle can't be written: {error}"));
         }
     }
 
-    /// Logs a note when it differs from the last one of the same topic: edges, not levels.
+    /// Warns of something when it differs from the last warning on the same topic: edges, not levels.
     fn say(&mut self, topic: &'static str, text: &str) {
-        if self.said.get(topic).is_none_or(|old| old != text) {
+        if self.is_new(topic, text) {
             tracing::warn!(topic, "{text}");
+        }
+    }
+
+    /// Whether a text differs from the last one of its topic, which it then is.
+    fn is_new(&mut self, topic: &'static str, text: &str) -> bool {
+        let is_new = self.said.get(topic).is_none_or(|old| old != text);
+        if is_new {
             self.said.insert(topic, text.to_owned());
         }
+        is_new
     }
 }
