@@ -138,6 +138,37 @@ pub fn list_names(dir: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Checks that a directory can be looked into; fine if it does not exist.
+///
+/// Errors: it, or what leads to it, is no directory or may not be read.
+pub fn check_dir(dir: &Path) -> io::Result<()> {
+    match fs::read_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The newest part of a log: its last `max_bytes`, from the first whole line of them; `None` if it does not exist.
+///
+/// Shape:  what is not UTF-8 is replaced, so that one spoiled line does not hide the others.
+pub fn read_log_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let start = file.metadata()?.len().saturating_sub(max_bytes);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(max_bytes).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = match text.split_once('\n') {
+        Some((_cut, rest)) if start > 0 => rest,
+        _ => &text,
+    };
+    Ok(Some(whole.to_owned()))
+}
+
 /// The state directory and its well-known places (`protocol-facts` §1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateDir(PathBuf);
@@ -191,6 +222,24 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert!(write_atomic(&path, b"text", Durability::Hint).is_err());
         assert_eq!(list_names(dir.path()).unwrap(), ["taken"]);
+    }
+
+    #[test]
+    fn a_log_is_read_from_its_end_past_what_is_spoiled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        assert_eq!(read_log_tail(&path, 10).unwrap(), None);
+        fs::write(&path, b"first\nsec\xffond\nthird\n").unwrap();
+        assert_eq!(read_log_tail(&path, 100).unwrap().unwrap(), "first\nsec\u{fffd}ond\nthird\n");
+        assert_eq!(read_log_tail(&path, 10).unwrap().unwrap(), "third\n");
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_fine_and_one_that_is_a_file_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(check_dir(dir.path()).is_ok() && check_dir(&dir.path().join("missing")).is_ok());
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(check_dir(&dir.path().join("file")).is_err() && check_dir(&dir.path().join("file/below")).is_err());
     }
 
     #[test]
