@@ -99,7 +99,7 @@ fn what_is_no_verdict_has_a_code_of_its_own() {
     check(
         &nexus.run(ng, &["--root", "/does/not/exist", "watcher-status"]),
         64,
-        "there is no directory /does/not/exist",
+        "--root /does/not/exist: there is no such folder",
     );
 }
 

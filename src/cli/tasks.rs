@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{ArgMatches, Command};
 use serde::Serialize;
 
-use super::{Invocation, Verb, render, watcher_status};
+use super::{Invocation, Verb, render};
 use crate::config::resolved::Settings;
 use crate::logic::schedule::{Phase, Telemetry};
 use crate::logic::time::{Now, Timestamp, age_text};
@@ -24,8 +24,8 @@ fn command() -> Command {
 }
 
 fn run(invocation: &Invocation, _args: &ArgMatches) -> anyhow::Result<u8> {
-    let settings = watcher_status::settings(invocation)?;
-    let rows = rows(&settings, &Clock::System.now());
+    let state = super::state_dir(invocation)?;
+    let rows = rows(&settings(invocation, &state), &Clock::System.now());
     if invocation.json {
         render::json(&rows)?;
     } else {
@@ -34,6 +34,23 @@ fn run(invocation: &Invocation, _args: &ArgMatches) -> anyhow::Result<u8> {
         }
     }
     Ok(0)
+}
+
+/// The configured settings, or the defaults, said so, where the configuration can't be used.
+pub(super) fn settings(invocation: &Invocation, state: &StateDir) -> Settings {
+    match invocation.settings() {
+        Ok(loaded) => loaded.settings,
+        Err(error) => {
+            let why = format!("{error:#}");
+            let first = why.lines().next().unwrap_or_default();
+            render::note(&format!(
+                "ng tasks: the cadences are the defaults, since no configuration could be used: {first}"
+            ));
+            let mut settings = Settings::defaults(state.path());
+            state.path().clone_into(&mut settings.state_dir);
+            settings
+        }
+    }
 }
 
 /// One task, as printed.

@@ -14,7 +14,7 @@ use crate::config::resolved::Settings;
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, judge};
 use crate::sys::clock::Clock;
-use crate::sys::env::{Env as _, ProcessEnv};
+
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::Here;
 use crate::sys::liveness::{self, Liveness};
@@ -48,32 +48,18 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     }
 }
 
-/// The settings of the nexus that is asked.
-pub(super) fn settings(invocation: &Invocation) -> anyhow::Result<Settings> {
-    let env = ProcessEnv;
-    let root = match invocation.root.clone().or_else(|| env.non_empty("NEXUS_ROOT").map(Into::into)) {
-        Some(root) => root,
-        None => std::env::current_dir().context("finding the current directory; say --root DIR")?,
-    };
-    anyhow::ensure!(root.is_dir(), "there is no directory {}; say --root DIR or set NEXUS_ROOT", root.display());
-    let mut settings = Settings::defaults(&root);
-    if let Some(state_dir) = env.non_empty("NEXUS_STATE_DIR") {
-        settings.state_dir = state_dir.into();
-    }
-    Ok(settings)
-}
-
 /// Looks, judges and prints.
 fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdict> {
-    let settings = settings(invocation)?;
-    let state = StateDir::new(&settings.state_dir);
+    let state = super::state_dir(invocation)?;
     let now = Clock::System.now();
     let seen = liveness::look(&state, &now).with_context(|| {
         format!("looking into the state directory {}; check its path and permissions", state.path().display())
     })?;
-    let judgement = judge(&seen.facts, settings.interval, None);
+    // A running watcher says its own period; a configuration that can't be read must not keep us from the verdict.
+    let interval = Settings::defaults(state.path()).interval;
+    let judgement = judge(&seen.facts, interval, None);
     let status = Status::new(&seen, &judgement, &Here::look(), archived(&state));
-    let rows = if with_scheduler { tasks::rows(&settings, &now) } else { Vec::new() };
+    let rows = if with_scheduler { tasks::rows(&tasks::settings(invocation, &state), &now) } else { Vec::new() };
     if invocation.json {
         render::json(&WithScheduler { status: &status, scheduler: with_scheduler.then_some(&rows) })?;
     } else {
