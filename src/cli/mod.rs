@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::config::load::{self, Loaded};
 use crate::config::resolved::Settings;
 use crate::sys::env::{Env, ProcessEnv};
-use crate::sys::files::StateDir;
+use crate::sys::files::{self, StateDir};
 
 pub mod render;
 
@@ -133,19 +133,23 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
         Ok(matches) => matches,
         Err(error) => {
             let usage = verb_named.map_or(2, |verb| verb.usage);
-            return ExitCode::from(render::usage_error(&error, usage));
+            let program =
+                verb_named.map_or_else(|| "ng".to_owned(), |verb| format!("ng {}", (verb.command)().get_name()));
+            return ExitCode::from(render::usage_error(&program, &error, usage));
         }
     };
     let Some((name, sub)) = matches.subcommand() else { return ExitCode::from(2) };
     let verb = verb_by_name(name).expect("clap only accepts registered verbs");
     let invocation = Invocation { root: sub.get_one("root").cloned(), json: sub.get_flag("json") };
     match (verb.run)(&invocation, sub) {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => ExitCode::from(render::exit_code(&format!("ng {name}"), code)),
         Err(error) => ExitCode::from(render::failure(name, &error)),
     }
 }
 
 /// The state directory, without reading the configuration: `NEXUS_STATE_DIR`, else below the root.
+///
+/// Errors: no nexus is found, or the directory can't be looked into, which must not pass for an empty one.
 pub(crate) fn state_dir(invocation: &Invocation) -> anyhow::Result<StateDir> {
     let here = current_dir()?;
     let env = invocation.env();
@@ -154,7 +158,12 @@ pub(crate) fn state_dir(invocation: &Invocation) -> anyhow::Result<StateDir> {
         Some(_) => here.clone(),
         None => load::find_root(&env, invocation.root.as_deref(), &here)?,
     };
-    Ok(StateDir::new(load::state_dir(&env, &root, &here)?))
+    let state = StateDir::new(load::state_dir(&env, &root, &here)?);
+    files::check_dir(state.path()).with_context(|| {
+        let path = state.path().display();
+        format!("cannot look into the state directory {path} (check its path and permissions, or set NEXUS_STATE_DIR)")
+    })?;
+    Ok(state)
 }
 
 /// The environment of a verb: `--root` wins over every variable that would lead elsewhere.

@@ -11,7 +11,7 @@ use crate::logic::worker::scope;
 use crate::sys::clock::Clock;
 use crate::sys::env::ProcessEnv;
 use crate::sys::files::StateDir;
-use crate::sys::tmux::{Socket, Tmux as _, TmuxClient};
+use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient};
 
 /// Which panes are meant.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,11 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
         };
         let mut view = match out.tmux.view().await {
             Ok(view) => view,
-            Err(error) => return Ok(Answer::CannotLook(error.to_string())),
+            // An old tmux answers in ways that say nothing of its age.
+            Err(error) => {
+                let error = tmux::check_installed().await.err().unwrap_or(error);
+                return Ok(Answer::CannotLook(error.to_string()));
+            }
         };
         let settings = &out.settings;
         let in_scope = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window);
@@ -108,15 +112,21 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
 }
 
 /// The windows that a spelling means: `@id`, an index, `session:index`, `session:name`, or the exact name.
+///
+/// An `@id` means that window only: it is the way out where names are ambiguous, so no name may stand in its place.
 fn meant_by(spec: &str, panes: &[&PaneFacts]) -> Vec<WindowId> {
+    let id = WindowId::parse(spec);
     let is_meant = |pane: &PaneFacts| {
+        if let Some(id) = id {
+            return pane.window == id;
+        }
         let names = |text: &str| {
             pane.window_name.as_str() == text || text.parse::<u32>().is_ok_and(|index| index == pane.window_index)
         };
         let in_session = spec
             .split_once(':')
             .is_some_and(|(session, rest)| pane.session_name == session.trim_start_matches('=') && names(rest));
-        WindowId::parse(spec) == Some(pane.window) || names(spec) || in_session
+        names(spec) || in_session
     };
     let mut found: Vec<WindowId> = Vec::new();
     for pane in panes.iter().filter(|pane| is_meant(pane)) {
@@ -142,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_window_is_named_by_id_index_session_or_exact_name_and_never_by_a_prefix() {
-        let panes: Vec<PaneFacts> = [(1, "w"), (2, "w"), (3, "w-2"), (4, "a.b"), (5, "x:y"), (6, "%3")]
+        let panes: Vec<PaneFacts> = [(1, "w"), (2, "w"), (3, "w-2"), (4, "a.b"), (5, "x:y"), (6, "@3")]
             .iter()
             .map(|(number, name)| PaneFacts { window_index: *number, ..pane(*number, name) })
             .collect();

@@ -229,8 +229,9 @@ fn evidence_line(evidence: &Evidence) -> String {
     if let Some(source) = &evidence.source {
         let _infallible = write!(line, " file={source}");
     }
-    if let Some(text) = &evidence.line {
-        let shown: String = text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    let shown: String =
+        evidence.line.iter().flat_map(|text| text.chars()).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    if !shown.trim().is_empty() {
         let _infallible = write!(line, ": {}", shown.trim());
     }
     line

@@ -297,7 +297,7 @@ mod tests {
             signature: Signature { iso: "2026-11-30T00:00:00+00:00".into(), nonce: "a1b2c3".into() },
             pane: PaneKey { server, pane: PaneId::new(3) },
             pid: 42,
-            line_breaks: 1,
+            body: "a\nb".into(),
             transcript: None,
             commits: Vec::new(),
             at_ms: Timestamp::from_secs(1),

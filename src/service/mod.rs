@@ -40,7 +40,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     logging::tighten_umask();
     let matches = match command().try_get_matches_from(args) {
         Ok(matches) => matches,
-        Err(error) => return ExitCode::from(render::usage_error(&error, 1)),
+        Err(error) => return ExitCode::from(render::usage_error("nexus-watcher", &error, 1)),
     };
     match start(&matches) {
         Ok(()) => ExitCode::SUCCESS,
@@ -103,11 +103,15 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         return Ok(());
     }
     files::create_private_dir(state.path()).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => "something that is no directory stands there".to_owned(),
+            _ => error.to_string(),
+        };
+        let path = state.path().display();
         Stop::new(
             5,
             format!(
-                "cannot create the state directory {}: {error}; fix its permissions or set NEXUS_STATE_DIR",
-                state.path().display()
+                "cannot make the state directory {path}: {why}; fix its place or permissions, or set NEXUS_STATE_DIR"
             ),
         )
     })?;
@@ -133,7 +137,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     }
     let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
     let log = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
-        .map_err(|error| Stop::new(5, format!("{error:#}")))?;
+        .map_err(|error| Stop::new(1, format!("{error:#}")))?;
     if let [watched, others @ ..] = settings.tmux_sockets.as_slice()
         && !others.is_empty()
     {
@@ -214,8 +218,8 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
 
 /// Loads the settings; a missing root is 2, a bad configuration is 1.
 fn load_settings(args: &ArgMatches) -> Result<Loaded, Stop> {
-    let here =
-        std::env::current_dir().map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}")))?;
+    let here = std::env::current_dir()
+        .map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}; go to one that exists")))?;
     let root = args.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let root = load::find_root(&ProcessEnv, root, &here).map_err(|error| Stop::new(2, error))?;
     load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))

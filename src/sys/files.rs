@@ -113,22 +113,6 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
     String::from_utf8(bytes).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8"))
 }
 
-/// Reads the whole lines at the end of a text file, at most `max_bytes`; `None` if it does not exist.
-pub fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let start = file.metadata()?.len().saturating_sub(max_bytes);
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(max_bytes).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let cut = if start > 0 { text.find('\n').map_or(text.len(), |at| at + 1) } else { 0 };
-    Ok(Some(text.get(cut..).unwrap_or_default().to_owned()))
-}
-
 /// Deletes a file; fine if it is not there.
 pub fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
@@ -152,6 +136,37 @@ pub fn list_names(dir: &Path) -> io::Result<Vec<String>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Checks that a directory can be looked into; fine if it does not exist.
+///
+/// Errors: it, or what leads to it, is no directory or may not be read.
+pub fn check_dir(dir: &Path) -> io::Result<()> {
+    match fs::read_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The newest part of a log: its last `max_bytes`, from the first whole line of them; `None` if it does not exist.
+///
+/// Shape:  what is not UTF-8 is replaced, so that one spoiled line does not hide the others.
+pub fn read_log_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let start = file.metadata()?.len().saturating_sub(max_bytes);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(max_bytes).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = match text.split_once('\n') {
+        Some((_cut, rest)) if start > 0 => rest,
+        _ => &text,
+    };
+    Ok(Some(whole.to_owned()))
 }
 
 /// The state directory and its well-known places (`protocol-facts` §1).
@@ -210,14 +225,21 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_is_whole_lines() {
+    fn a_log_is_read_from_its_end_past_what_is_spoiled() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        assert_eq!(read_tail(&path, 8).unwrap(), None);
-        fs::write(&path, "one\ntwo\nthree\n").unwrap();
-        assert_eq!(read_tail(&path, 100).unwrap().unwrap(), "one\ntwo\nthree\n");
-        assert_eq!(read_tail(&path, 8).unwrap().unwrap(), "three\n");
-        assert_eq!(read_tail(&path, 3).unwrap().unwrap(), "");
+        assert_eq!(read_log_tail(&path, 10).unwrap(), None);
+        fs::write(&path, b"first\nsec\xffond\nthird\n").unwrap();
+        assert_eq!(read_log_tail(&path, 100).unwrap().unwrap(), "first\nsec\u{fffd}ond\nthird\n");
+        assert_eq!(read_log_tail(&path, 10).unwrap().unwrap(), "third\n");
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_fine_and_one_that_is_a_file_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(check_dir(dir.path()).is_ok() && check_dir(&dir.path().join("missing")).is_ok());
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(check_dir(&dir.path().join("file")).is_err() && check_dir(&dir.path().join("file/below")).is_err());
     }
 
     #[test]
