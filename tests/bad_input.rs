@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking and waits by polling")]
 
 #[path = "support/fleet.rs"]
-#[expect(dead_code, reason = "each test uses its part of the fleet")]
+#[allow(dead_code, reason = "each test file uses its part of the fleet")]
 mod fleet;
 
 use std::fs;

@@ -36,7 +36,7 @@ fn command() -> Command {
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let state = super::state_dir(invocation)?;
     let path = state.at(journal::EMITS);
-    let text = files::read_log_tail(&path, MAX_LOG_BYTES)
+    let text = files::read_tail(&path, MAX_LOG_BYTES)
         .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?
         .unwrap_or_default();
     let (rows, unreadable) = journal::fold(&text);

@@ -75,7 +75,7 @@ fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdi
 
 /// What became of the newest emit, in a few words; `None` if there is none.
 fn delivery(state: &StateDir) -> Option<String> {
-    let text = files::read_log_tail(&state.at(journal::EMITS), MAX_TAIL_BYTES).ok()??;
+    let text = files::read_tail(&state.at(journal::EMITS), MAX_TAIL_BYTES).ok()??;
     let (rows, _) = journal::fold(&text);
     let row = rows.last()?;
     let detail = row.detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();

@@ -44,7 +44,7 @@ enum Stand {
         next_look: Duration,
     },
     /// Its outcome is unknown; nothing else is told until it is settled.
-    Unsettled { next_try: Duration },
+    Unsettled { signature: Signature, next_try: Duration },
 }
 
 /// The courier.
@@ -53,8 +53,8 @@ pub(super) struct Courier {
     stand: Stand,
     /// The emit whose news are to be told again.
     repeat_of: Option<Signature>,
-    /// What keeps the pending delivery from being settled, as last recorded.
-    obstacle: Option<Hold>,
+    /// Why an earlier delivery can't be settled, as last said.
+    said: Option<(Signature, Hold)>,
     /// The last event makes a new emit worthwhile at once.
     compose_soon: bool,
     /// An emit of this run has arrived.
@@ -68,7 +68,7 @@ impl Courier {
         Self {
             stand: Stand::Free,
             repeat_of: None,
-            obstacle: None,
+            said: None,
             compose_soon: true,
             told: false,
             uptime: Duration::ZERO,
@@ -106,7 +106,7 @@ impl Courier {
     /// How long the loop may sleep for the courier's sake.
     pub(super) fn next_look(&self) -> Duration {
         match &self.stand {
-            Stand::Held { next_look: at, .. } | Stand::Unsettled { next_try: at } => {
+            Stand::Held { next_look: at, .. } | Stand::Unsettled { next_try: at, .. } => {
                 at.saturating_sub(self.uptime).max(Duration::from_millis(100))
             }
             _ => Duration::MAX,
@@ -127,7 +127,11 @@ impl Courier {
 
     /// Starts settling what an earlier run left pending.
     pub(super) fn settle_pending<T: Tmux + 'static>(&mut self, out: &Rc<Outside<T>>, events: &UnboundedSender<Event>) {
-        let Some(pending) = deliver::read_pending(out) else { return };
+        let Some(pending) = deliver::read_pending(out) else {
+            // Its journal may be damaged, or gone since it was found without a proof: what is told next says so.
+            self.repeat_of = self.repeat_of.take().or_else(|| deliver::left_open(out));
+            return;
+        };
         self.stand = Stand::Settling;
         let (out, events) = (Rc::clone(out), events.clone());
         let cut_off = Event::Settled { pending: Box::new(pending.clone()), outcome: Outcome::Held(Hold::CannotTell) };
@@ -137,20 +141,25 @@ impl Courier {
         });
     }
 
-    /// Looks into an unknown outcome again when it is time.
+    /// Looks into an unknown outcome again when it is time; `true` if its journal is gone, so that nothing is left to
+    /// settle and no event will come.
     pub(super) fn retry_settling<T: Tmux + 'static>(
         &mut self,
         out: &Rc<Outside<T>>,
         now: &Now,
         events: &UnboundedSender<Event>,
-    ) {
+    ) -> bool {
         self.uptime = now.uptime;
-        if let Stand::Unsettled { next_try } = self.stand
-            && next_try <= now.uptime
+        if let Stand::Unsettled { next_try, signature } = &self.stand
+            && *next_try <= now.uptime
         {
+            self.repeat_of = Some(signature.clone());
+            self.compose_soon = true;
             self.stand = Stand::Free;
             self.settle_pending(out, events);
+            return !self.is_settling();
         }
+        false
     }
 
     /// Delivers an emit, or the held one if it says the same.
@@ -224,24 +233,17 @@ impl Courier {
                 self.told = true;
                 Stand::Free
             }
-            Event::Delivered { outcome: Outcome::Unknown(_), .. } => {
-                Stand::Unsettled { next_try: now.uptime + SETTLE_EVERY }
+            Event::Delivered { archived, outcome: Outcome::Unknown(_) } => {
+                Stand::Unsettled { signature: archived.emit.signature, next_try: now.uptime + SETTLE_EVERY }
             }
             Event::Delivered { archived, outcome } => {
                 Stand::Held { archived, outcome, next_look: now.uptime + HELD_LOOK_EVERY }
             }
             Event::Settled { pending, outcome: Outcome::Held(hold) } => {
-                // It is tried again for as long as it takes: one record an obstacle, not one a try.
-                if self.obstacle.replace(hold) != Some(hold) {
-                    let why = format!("it can't be settled yet: {}", hold.says());
-                    tracing::warn!(nonce = pending.signature.nonce, reason = hold.word(), "{why}");
-                    let unknown = journal::Event::new(now.at, &pending.signature.nonce, Kind::Unknown);
-                    deliver::note(out, &journal::Event { detail: Some(why), ..unknown }, Durability::Hint);
-                }
-                Stand::Unsettled { next_try: now.uptime + SETTLE_EVERY }
+                self.say_unsettled(out, &pending.signature, hold, now);
+                Stand::Unsettled { signature: pending.signature, next_try: now.uptime + SETTLE_EVERY }
             }
             Event::Settled { pending, outcome } => {
-                self.obstacle = None;
                 self.repeat_of = match outcome {
                     Outcome::Received(_) => None,
                     _ => Some(pending.signature.clone()),
@@ -250,6 +252,20 @@ impl Courier {
                 Stand::Free
             }
         };
+    }
+
+    /// Records why an earlier delivery can't be settled, once a reason.
+    fn say_unsettled<T>(&mut self, out: &Outside<T>, signature: &Signature, hold: Hold, now: &Now) {
+        let saying = Some((signature.clone(), hold));
+        if self.said == saying {
+            return;
+        }
+        self.said = saying;
+        tracing::warn!(reason = hold.word(), "an earlier delivery can't be settled yet: {}", hold.says());
+        // It may have been typed, so it is not held as one that waits for its first paste is.
+        let why = format!("{}: {}", hold.word(), hold.says());
+        let event = journal::Event::of_outcome(now.at, &signature.nonce, &Outcome::Unknown(why));
+        deliver::note(out, &event, Durability::Hint);
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::logic::action::Action;
 use crate::logic::instance::records::Cycle;
 use crate::logic::schedule::{Limits, Mode, Schedule};
-use crate::logic::signal::StagedSignal;
+use crate::logic::signal::{Commit, StagedSignal};
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
@@ -179,7 +179,9 @@ impl<T: Tmux + 'static> Daemon<T> {
         if self.courier.wants_look(&now) && courier::gate_is_open(&self.out).await {
             self.schedule.force(COMPOSE);
         }
-        self.courier.retry_settling(&self.out, &now, &self.sender);
+        if self.courier.retry_settling(&self.out, &now, &self.sender) {
+            self.allow_compose();
+        }
         let mut due = self.schedule.due(&now);
         // The emit tells what the other tasks of the same tick have staged.
         due.sort_by_key(|name| *name == COMPOSE);
@@ -248,7 +250,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.say(name, &note);
         }
         let quiet = std::mem::take(&mut staged.quiet_commits);
-        perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &quiet, None).await;
+        self.commit(&quiet).await;
         let text: String =
             staged.sections.iter().flat_map(|section| &section.lines).flat_map(|line| [line.as_str(), "\n"]).collect();
         let path = self.out.state.at("scheduler-staging").join(format!("{name}.out"));
@@ -260,13 +262,19 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.staged.insert(name, staged);
     }
 
+    /// Carries out what needs no delivery. What fails is asked for again by the task's next run.
+    async fn commit(&mut self, commits: &[Commit]) {
+        let ring = self.out.settings.dedup_ring;
+        if let Err(error) = perform::commits(&self.out.tmux, &self.out.state, ring, commits, None).await {
+            self.say("commit", &format!("the state directory can't be written: {error}"));
+        }
+    }
+
     /// Carries out one action.
     async fn perform(&mut self, action: Action, now: &Now) {
         match action {
             Action::Deliver(emit) => self.courier.deliver(&self.out, *emit, now, &self.sender),
-            Action::Commit(commits) => {
-                perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &commits, None).await;
-            }
+            Action::Commit(commits) => self.commit(&commits).await,
             Action::WriteState { path, text } => {
                 if let Err(error) = files::write_atomic(&self.out.state.at(&path), text.as_bytes(), Durability::Hint) {
                     self.say("state", &format!("{path} can't be written: {error}"));

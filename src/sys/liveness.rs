@@ -145,7 +145,7 @@ pub fn look(state: &StateDir, now: &Now) -> io::Result<Liveness> {
 
 /// The latest telemetry record of each task, from the end of the scheduler's log. Lines that do not fit are passed over.
 pub fn last_runs(state: &StateDir) -> BTreeMap<String, Telemetry> {
-    let text = files::read_log_tail(&state.at(SCHEDULER_LOG), MAX_LOG_TAIL).ok().flatten().unwrap_or_default();
+    let text = files::read_tail(&state.at(SCHEDULER_LOG), MAX_LOG_TAIL).ok().flatten().unwrap_or_default();
     text.lines().filter_map(Telemetry::parse).map(|record| (record.task.clone(), record)).collect()
 }
 

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,6 +28,7 @@ pub(crate) struct Fleet {
     pub(crate) env: Vec<(String, String)>,
 }
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
 impl Fleet {
     /// An empty nexus with a tmux server that holds one window `keeper`.
     pub(crate) fn new() -> Self {
@@ -165,6 +167,36 @@ impl Fleet {
         assert!(self.watcher.is_none(), "one watcher at a time");
         let child = self.command(env!("CARGO_BIN_EXE_nexus-watcher")).stdout(Stdio::null()).spawn().unwrap();
         self.watcher = Some(child);
+    }
+
+    /// Waits until a fault has ended the watcher; `false` if it delivered something and goes on.
+    pub(crate) fn watcher_ends(&mut self) -> bool {
+        let mut child = self.watcher.take().expect("a watcher runs");
+        let mut ended = false;
+        self.wait("the watcher to end or to have delivered", || {
+            let status = child.try_wait().unwrap();
+            assert!(status.is_none_or(|status| status.signal().is_some()), "it ended by itself: {status:?}");
+            ended = status.is_some();
+            ended || (self.emits().iter().any(|emit| emit["received"] == true) && !self.is_pending())
+        });
+        self.watcher = Some(child);
+        ended
+    }
+
+    /// Whether a delivery is under way or unsettled.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state("delivery/pending.json").exists()
+    }
+
+    /// Waits for a condition and for every delivery to be settled, then for two more looks at what there is to tell.
+    pub(crate) fn wait_settled(&self, what: &str, mut condition: impl FnMut() -> bool) {
+        self.wait(what, || condition() && !self.is_pending());
+        let runs = || {
+            let log = fs::read_to_string(self.state("watcher-scheduler.jsonl")).unwrap_or_default();
+            log.lines().filter(|line| line.contains("compose_emit")).count()
+        };
+        let before = runs();
+        self.wait(&format!("{what}: further composing"), || runs() >= before + 2 && !self.is_pending());
     }
 
     /// Ends the watcher without warning.
