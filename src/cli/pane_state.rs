@@ -1,6 +1,7 @@
 //! `ng pane-state`: what a pane is doing, and why. A saved screen is judged the way a live one is.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -116,11 +117,18 @@ fn refuse(code: u8, why: &str) -> u8 {
     code
 }
 
-/// Reads a saved screen.
+/// Reads a saved screen; also from a pipe, as a shell hands one over.
 fn read_capture(path: &Path) -> anyhow::Result<String> {
-    files::read_text(path, files::MAX_STATE_BYTES)
-        .with_context(|| format!("reading the saved screen {}", path.display()))?
-        .with_context(|| format!("no saved screen {}; make one with `tmux capture-pane -p -e`", path.display()))
+    let reading = || format!("reading the saved screen {}", path.display());
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            anyhow::bail!("no saved screen {}; make one with `tmux capture-pane -p -e`", path.display())
+        }
+        opened => opened.with_context(reading)?,
+    };
+    let mut bytes = Vec::new();
+    file.take(files::MAX_STATE_BYTES).read_to_end(&mut bytes).with_context(reading)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Judges a saved screen by the first profile that recognises anything on it.

@@ -125,7 +125,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         other => Stop::new(2, format!("cannot ask tmux for its version: {other}")),
     })?;
     // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
-    refuse_remote(&state, settings.beacon_stale, args.get_flag("replace"))?;
+    refuse_remote(&state, settings.beacon_stale)?;
     if args.get_flag("replace") {
         match instance::replace_holder(&state, REPLACE_GRACE) {
             Ok(Replaced::Nobody) => {}
@@ -226,7 +226,7 @@ fn load_settings(args: &ArgMatches) -> Result<Loaded, Stop> {
 }
 
 /// Refuses to start beside a watcher on another host, which the lock may not show.
-fn refuse_remote(state: &StateDir, stale_after: Duration, is_restart: bool) -> Result<(), Stop> {
+fn refuse_remote(state: &StateDir, stale_after: Duration) -> Result<(), Stop> {
     match instance::remote_verdict(state, Clock::System.now().at, stale_after) {
         BeaconVerdict::None | BeaconVerdict::SameHost | BeaconVerdict::StaleRemote => Ok(()),
         BeaconVerdict::LiveRemote(beacon) => Err(Stop::new(
@@ -239,15 +239,14 @@ fn refuse_remote(state: &StateDir, stale_after: Duration, is_restart: bool) -> R
                 stale_after.as_secs()
             ),
         )),
-        // The lock is the judge for a restart on this host.
-        BeaconVerdict::Corrupt if is_restart => Ok(()),
-        BeaconVerdict::Corrupt => Err(Stop::new(
-            4,
-            format!(
-                "{} can't be read, so a watcher on another host can't be ruled out; look for one, then delete that file",
+        BeaconVerdict::Corrupt => {
+            // The lock is the judge on this host; a watcher must not be kept from starting by a file that it writes.
+            render::note(&format!(
+                "{} can't be read, so a watcher on another host can't be ruled out; starting all the same",
                 state.at(instance::BEACON_FILE).display()
-            ),
-        )),
+            ));
+            Ok(())
+        }
     }
 }
 
