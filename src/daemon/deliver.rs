@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::actuate::Screen;
 use super::outside::Outside;
 use super::witness::Watch;
 use super::{actuate, look, perform};
@@ -179,15 +180,15 @@ async fn drive<T: Tmux>(
                 Happened::Slept
             }
             Step::Prove => Happened::Proofs(watch.proof(out, signature)),
-            Step::Enter { key, pid, require } => {
+            Step::Enter { key, pid, require, rows } => {
                 stamp_machine_input(out);
                 fault::point("before-enter");
-                let happened = actuate::enter(&out.tmux, key, pid, require).await;
+                let happened = actuate::enter(&out.tmux, key, pid, Screen { texts: require, rows }).await;
                 fault::point("after-enter");
                 happened
             }
-            Step::Paste { key, pid, require } => match emit {
-                Some(emit) => paste(out, emit, key, pid, require, &mut watch).await,
+            Step::Paste { key, pid, require, rows } => match emit {
+                Some(emit) => paste(out, emit, key, pid, Screen { texts: require, rows }, &mut watch).await,
                 // A settling delivery never asks for a paste; if it did, nothing is typed.
                 None => Happened::NothingTyped("an earlier delivery is never pasted again".into()),
             },
@@ -202,7 +203,7 @@ async fn paste<T: Tmux>(
     emit: &Emit,
     key: PaneKey,
     pid: u32,
-    require: Vec<String>,
+    on: Screen,
     watch: &mut Watch,
 ) -> Happened {
     let now = out.clock.now();
@@ -227,7 +228,7 @@ async fn paste<T: Tmux>(
     note(out, &Event::new(now.at, &emit.signature.nonce, Kind::Intent), Durability::Hint);
     stamp_machine_input(out);
     fault::point("before-paste");
-    let happened = actuate::paste(&out.tmux, key, pid, require, emit.body.clone()).await;
+    let happened = actuate::paste(&out.tmux, key, pid, on, emit.body.clone()).await;
     fault::point("after-paste");
     if matches!(happened, Happened::Refused(_) | Happened::Vanished(_) | Happened::NothingTyped(_)) {
         remove_pending(out);

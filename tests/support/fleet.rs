@@ -199,6 +199,31 @@ impl Fleet {
         self.wait(&format!("{what}: further composing"), || runs() >= before + 2 && !self.is_pending());
     }
 
+    /// Waits until a fault has stopped the watcher.
+    pub(crate) fn wait_stopped(&self) {
+        let stat = format!("/proc/{}/stat", self.watcher_pid());
+        self.wait("the watcher to be stopped", || {
+            let text = fs::read_to_string(&stat).unwrap();
+            text.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+        });
+    }
+
+    /// Lets a stopped watcher go on.
+    pub(crate) fn resume_watcher(&self) {
+        self.signal_watcher(rustix::process::Signal::CONT);
+    }
+
+    /// Sends the watcher a signal.
+    pub(crate) fn signal_watcher(&self, signal: rustix::process::Signal) {
+        let pid = i32::try_from(self.watcher_pid()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// The watcher's process id.
+    pub(crate) fn watcher_pid(&self) -> u32 {
+        self.watcher.as_ref().expect("a watcher runs").id()
+    }
+
     /// Ends the watcher without warning.
     pub(crate) fn kill_watcher(&mut self) {
         if let Some(mut child) = self.watcher.take() {

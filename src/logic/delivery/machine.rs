@@ -43,6 +43,8 @@ pub enum Step {
         pid: u32,
         /// Texts that tmux checks together with the act.
         require: Vec<String>,
+        /// Rows of the box that tmux checks whole, so that nobody has typed into it since the look.
+        rows: Vec<String>,
     },
     /// Press Enter, if this text of ours is still on the screen.
     Enter {
@@ -52,6 +54,8 @@ pub enum Step {
         pid: u32,
         /// Texts that tmux checks together with the act.
         require: Vec<String>,
+        /// Rows of the box that tmux checks whole, so that nobody has typed into it since the look.
+        rows: Vec<String>,
     },
     /// Ask the hook's receipt and the transcript.
     Prove,
@@ -246,7 +250,9 @@ impl Delivery {
                 self.queued_before = seen.verdict.queued;
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;
-                Step::Paste { key: seen.key, pid: seen.pid, require: seen.composer_mark.into_iter().collect() }
+                let first = seen.composer.as_ref().and_then(|composer| composer.rows.first());
+                let rows = first.filter(|row| !row.trim().is_empty()).cloned().into_iter().collect();
+                Step::Paste { key: seen.key, pid: seen.pid, require: seen.composer_mark.into_iter().collect(), rows }
             }
         }
     }
@@ -262,7 +268,7 @@ impl Delivery {
     /// One look while waiting for our text to show.
     fn settling(&mut self, now: Duration, target: &Target) -> Step {
         match self.find(target) {
-            Found::Own(OwnText::InBox { evidence, .. }) => self.enter(evidence),
+            Found::Own(OwnText::InBox { evidence, .. }) => self.enter(evidence, target),
             // Somebody has submitted it already.
             Found::Own(OwnText::Outside) => self.confirm(now),
             Found::Own(OwnText::Mixed | OwnText::Nowhere) | Found::CannotTell => {
@@ -283,12 +289,24 @@ impl Delivery {
     }
 
     /// Presses Enter on our own text.
-    fn enter(&mut self, evidence: String) -> Step {
+    fn enter(&mut self, evidence: String, target: &Target) -> Step {
         let Some((key, pid)) = self.pane.clone() else {
             return self.over(Outcome::Unknown("internal: no pane".into()));
         };
         self.phase = Phase::Entering;
-        Step::Enter { key, pid, require: vec![evidence] }
+        let composer = match target {
+            Target::Present(seen) => seen.composer.as_ref(),
+            _ => None,
+        };
+        // The text before ours would show in the first row, that behind it in the last.
+        let drawn: Vec<&String> =
+            composer.iter().flat_map(|composer| &composer.rows).filter(|row| !row.trim().is_empty()).collect();
+        let rows = match drawn.as_slice() {
+            [] => Vec::new(),
+            [only] => vec![(*only).clone()],
+            [first, .., last] => vec![(*first).clone(), (*last).clone()],
+        };
+        Step::Enter { key, pid, require: vec![evidence], rows }
     }
 
     /// Begins or goes on looking for a proof.
@@ -322,7 +340,7 @@ impl Delivery {
                 (_, None) => false,
             };
             if allowed && due && !expired {
-                return self.enter(evidence);
+                return self.enter(evidence, target);
             }
         }
         if expired {
