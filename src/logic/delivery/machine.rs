@@ -30,6 +30,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// hundred milliseconds of a paste (`pains` P29), so each wait is longer than the one before.
 const ENTER_GAPS: [Duration; 2] = [Duration::from_millis(700), Duration::from_secs(2)];
 
+/// Wait before an Enter that was refused is tried again.
+const ENTER_AGAIN: Duration = Duration::from_millis(500);
+
 /// What the driver is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -122,6 +125,10 @@ pub struct Delivery {
     enters: usize,
     /// When it was pressed last.
     last_enter: Duration,
+    /// How often it was tried.
+    tries: usize,
+    /// When it was refused last.
+    refused: Option<Duration>,
     /// When the present phase began.
     since: Duration,
     /// The agent's queue held something before the paste.
@@ -148,6 +155,8 @@ impl Delivery {
             pane: None,
             retried: false,
             enters: 0,
+            tries: 0,
+            refused: None,
             last_enter: Duration::ZERO,
             since: Duration::ZERO,
             queued_before: false,
@@ -204,7 +213,10 @@ impl Delivery {
                 self.confirm(now)
             }
             // The screen changed under the Enter, or tmux did not say: the witnesses tell what became of it.
-            (Phase::Entering, Happened::Refused(_) | Happened::NothingTyped(_)) => self.confirm(now),
+            (Phase::Entering, Happened::Refused(_) | Happened::NothingTyped(_)) => {
+                self.refused = Some(now);
+                self.confirm(now)
+            }
             (Phase::Entering, Happened::MayHaveTyped(why)) => {
                 self.enters += 1;
                 self.last_enter = now;
@@ -294,6 +306,7 @@ impl Delivery {
             return self.over(Outcome::Unknown("internal: no pane".into()));
         };
         self.phase = Phase::Entering;
+        self.tries += 1;
         let composer = match target {
             Target::Present(seen) => seen.composer.as_ref(),
             _ => None,
@@ -311,7 +324,7 @@ impl Delivery {
 
     /// Begins or goes on looking for a proof.
     fn confirm(&mut self, now: Duration) -> Step {
-        if self.phase != Phase::Confirming && self.enters <= 1 {
+        if self.phase != Phase::Confirming && self.tries <= 1 {
             self.since = now;
         }
         self.phase = Phase::Confirming;
@@ -332,7 +345,9 @@ impl Delivery {
         let found = self.find(target);
         self.stuck = matches!(found, Found::Own(OwnText::InBox { .. } | OwnText::Mixed));
         if let Found::Own(OwnText::InBox { evidence, certain }) = found {
-            let allowed = certain || !self.only_certain;
+            let in_mode = matches!(target, Target::Present(seen) if seen.in_mode);
+            let rested = self.refused.is_none_or(|at| now.saturating_sub(at) >= ENTER_AGAIN);
+            let allowed = (certain || !self.only_certain) && rested && !in_mode;
             let gap = self.enters.checked_sub(1).and_then(|done| ENTER_GAPS.get(done)).copied();
             let due = match (self.enters, gap) {
                 (0, _) => true,
