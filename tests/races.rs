@@ -133,3 +133,147 @@ fn copy_mode_opened_between_two_steps_takes_no_key() {
         assert_told_once(&fleet, &what);
     });
 }
+
+/// Changes the world at every step, and again after the watcher has seen it; what is submitted anywhere is ours, and is
+/// told once.
+fn check_world(what: &str, change: impl Fn(&Fleet) + Sync, back: impl Fn(&Fleet) + Sync) {
+    all_at_once(STEPS.to_vec(), |place| {
+        let what = format!("{what} at {place}");
+        let fleet = stopped_at(place, "--no-collapse");
+        change(&fleet);
+        fleet.resume_watcher();
+        wait_outcome(&fleet, &what);
+        back(&fleet);
+        wait_told(&fleet, &what);
+        assert!(fleet.server_lives(), "{what}");
+        assert_told_once(&fleet, &what);
+        for other in ["orchestrator2", "bystander"] {
+            assert!(fleet.submitted(other).is_empty(), "{what}: {:?}", fleet.submitted(other));
+        }
+    });
+}
+
+/// Opens another agent that must get nothing.
+fn bystander(fleet: &Fleet, name: &str) {
+    fleet.agent(name, "");
+}
+
+#[test]
+fn a_window_that_is_renamed_moved_or_linked_gets_nothing_wrong() {
+    check_world(
+        "renamed",
+        |fleet| {
+            let window = fleet.window("orchestrator");
+            fleet.tmux(&["rename-window", "-t", &window, "away"]);
+        },
+        |fleet| {
+            let window = fleet.window("away");
+            fleet.tmux(&["rename-window", "-t", &window, "orchestrator"]);
+        },
+    );
+    check_world(
+        "moved",
+        |fleet| {
+            let window = fleet.window("orchestrator");
+            fleet.tmux(&["move-window", "-s", &window, "-t", "nexus:7"]);
+        },
+        |_| {},
+    );
+    check_world(
+        "linked",
+        |fleet| {
+            let window = fleet.window("orchestrator");
+            fleet.tmux(&["new-session", "-d", "-s", "second", "sleep 100000"]);
+            fleet.tmux(&["link-window", "-s", &window, "-t", "second:"]);
+        },
+        |_| {},
+    );
+}
+
+#[test]
+fn a_second_window_of_the_name_or_another_agent_in_its_place_gets_nothing() {
+    check_world(
+        "another agent takes the name",
+        |fleet| {
+            let window = fleet.window("orchestrator");
+            bystander(fleet, "bystander");
+            let other = fleet.window("bystander");
+            fleet.tmux(&["rename-window", "-t", &window, "away"]);
+            fleet.tmux(&["rename-window", "-t", &other, "orchestrator"]);
+        },
+        |fleet| {
+            let other = fleet.window("orchestrator");
+            let window = fleet.window("away");
+            fleet.tmux(&["kill-window", "-t", &other]);
+            fleet.tmux(&["rename-window", "-t", &window, "orchestrator"]);
+        },
+    );
+    check_world(
+        "split",
+        |fleet| {
+            let window = fleet.window("orchestrator");
+            fleet.tmux(&["split-window", "-d", "-t", &window, "sleep 100000"]);
+        },
+        |_| {},
+    );
+}
+
+#[test]
+fn a_window_that_is_replaced_gets_the_news_once() {
+    let replace = |fleet: &Fleet| {
+        let window = fleet.window("orchestrator");
+        fleet.tmux(&["kill-window", "-t", &window]);
+        fleet.wait("the window to go", || !fleet.has_window("orchestrator"));
+        fleet.orchestrator(&fleet.hooks("orchestrator"));
+    };
+    check_world("replaced", replace, |_| {});
+}
+
+#[test]
+fn a_server_that_is_killed_and_started_again_gets_the_news_once() {
+    let restart = |fleet: &Fleet| {
+        fleet.tmux(&["kill-server"]);
+        fleet.wait("the server to end", || !fleet.server_lives());
+        fleet.start_server();
+        fleet.orchestrator(&fleet.hooks("orchestrator"));
+    };
+    check_world("server restarted", restart, |_| {});
+}
+
+#[test]
+fn a_server_that_hangs_in_the_middle_gets_the_news_once() {
+    check_world(
+        "hung server",
+        |fleet| {
+            let pid = fleet.tmux(&["display-message", "-p", "#{pid}"]).parse().unwrap();
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+            // It wakes after every deadline of the watcher's has passed; the time is what is tested.
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_secs(10));
+                rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+            });
+        },
+        |_| {},
+    );
+}
+
+#[test]
+fn told_to_end_in_the_middle_it_ends_soon_and_the_next_one_tells_once() {
+    all_at_once(STEPS.to_vec(), |place| {
+        let mut fleet = stopped_at(place, "--no-collapse --drop-enter 1");
+        fleet.signal_watcher(rustix::process::Signal::TERM);
+        let start = std::time::Instant::now();
+        fleet.resume_watcher();
+        fleet.wait_ended(place);
+        assert!(start.elapsed() < std::time::Duration::from_secs(5), "{place}: {:?}", start.elapsed());
+        for left in ["watcher.pid", "monitor.pid"] {
+            assert!(!fleet.state(left).exists(), "{place}: {left} is left");
+        }
+        fleet.wait(place, || fleet.tmux(&["list-clients"]).is_empty());
+        fleet.env.clear();
+        fleet.watch();
+        wait_told(&fleet, place);
+        assert_told_once(&fleet, place);
+    });
+}
