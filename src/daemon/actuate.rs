@@ -9,25 +9,35 @@ use crate::logic::delivery::machine::Happened;
 use crate::logic::ids::PaneKey;
 use crate::sys::tmux::{Act, ActOutcome, ActRefusal, GuardedAct, Key, Tmux};
 
-/// Pastes a text into a pane, if each of `require` is still on its screen.
-pub(super) async fn paste<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>, text: String) -> Happened {
-    act(tmux, key, pid, require, Act::Paste(text)).await
+/// What must still be on the screen with the act.
+#[derive(Clone, Debug)]
+pub(super) struct Screen {
+    /// Texts, each within one row.
+    pub(super) texts: Vec<String>,
+    /// Whole rows.
+    pub(super) rows: Vec<String>,
 }
 
-/// Presses `i` and `BSpace` in an empty input box, if each of `require` is still on the screen: a vi box is in insert
-/// mode then, any other is as it was.
-pub(super) async fn vi_guard<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>) -> Happened {
-    act(tmux, key, pid, require, Act::Press(vec![Key::LetterI, Key::BSpace])).await
+/// Presses `i` and `BSpace` in an empty input box, if its screen is still what it was: a vi box is in insert mode then,
+/// any other is as it was.
+pub(super) async fn vi_guard<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, on: Screen) -> Happened {
+    act(tmux, key, pid, on, Act::Press(vec![Key::LetterI, Key::BSpace])).await
 }
 
-/// Presses Enter in a pane, if each of `require` is still on its screen.
-pub(super) async fn enter<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>) -> Happened {
-    act(tmux, key, pid, require, Act::Press(vec![Key::Enter])).await
+/// Pastes a text into a pane, if its screen is still what it was.
+pub(super) async fn paste<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, on: Screen, text: String) -> Happened {
+    act(tmux, key, pid, on, Act::Paste(text)).await
+}
+
+/// Presses Enter in a pane, if its screen is still what it was.
+pub(super) async fn enter<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, on: Screen) -> Happened {
+    act(tmux, key, pid, on, Act::Press(vec![Key::Enter])).await
 }
 
 /// Checks and acts in one server-side command list, and says what became of it in the machine's words.
-async fn act<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>, act: Act) -> Happened {
-    let guarded = GuardedAct { server: key.server, pane: key.pane, pid, require, refuse: Vec::new(), act };
+async fn act<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, on: Screen, act: Act) -> Happened {
+    let Screen { texts, rows } = on;
+    let guarded = GuardedAct { server: key.server, pane: key.pane, pid, require: texts, rows, refuse: Vec::new(), act };
     let answer = tmux.act(&guarded).await;
     match &answer {
         Ok(ActOutcome::Done) => tracing::info!(pane = %guarded.pane, what = what(&guarded.act), "acted"),

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::actuate::Screen;
 use super::outside::Outside;
 use super::witness::Watch;
 use super::{actuate, look, perform};
@@ -26,6 +27,9 @@ const RECORD_AGAIN: Duration = Duration::from_secs(2);
 
 /// How much of the end of the event log is read at the start.
 const MAX_EVENTS_BYTES: u64 = 1 << 20;
+
+/// How long an agent may take to take back the letter of the vi guard.
+const VI_GUARD_SETTLES: Duration = Duration::from_millis(150);
 
 /// How long the proof of an earlier delivery is looked for before its news are told again.
 const SETTLE_FOR: Duration = Duration::from_secs(3);
@@ -179,15 +183,18 @@ async fn drive<T: Tmux>(
                 Happened::Slept
             }
             Step::Prove => Happened::Proofs(watch.proof(out, signature)),
-            Step::Enter { key, pid, require } => {
+            Step::Enter { key, pid, require, rows } => {
                 stamp_machine_input(out);
                 fault::point("before-enter");
-                let happened = actuate::enter(&out.tmux, key, pid, require).await;
+                let happened = actuate::enter(&out.tmux, key, pid, Screen { texts: require, rows }).await;
                 fault::point("after-enter");
                 happened
             }
-            Step::Paste { key, pid, require, vi_guard } => match emit {
-                Some(emit) => paste(out, emit, (key, pid), (require, vi_guard), &mut watch).await,
+            Step::Paste { key, pid, require, rows, vi_guard } => match emit {
+                Some(emit) => {
+                    let on = Screen { texts: require, rows };
+                    paste(out, emit, (key, pid), (on, vi_guard), &mut watch).await
+                }
                 // A settling delivery never asks for a paste; if it did, nothing is typed.
                 None => Happened::NothingTyped("an earlier delivery is never pasted again".into()),
             },
@@ -201,7 +208,7 @@ async fn paste<T: Tmux>(
     out: &Outside<T>,
     emit: &Emit,
     (key, pid): (PaneKey, u32),
-    (require, vi_guard): (Vec<String>, bool),
+    (on, vi_guard): (Screen, bool),
     watch: &mut Watch,
 ) -> Happened {
     let now = out.clock.now();
@@ -228,10 +235,12 @@ async fn paste<T: Tmux>(
     fault::point("before-paste");
     let mut happened = Happened::Acted;
     if vi_guard {
-        happened = actuate::vi_guard(&out.tmux, key.clone(), pid, require.clone()).await;
+        happened = actuate::vi_guard(&out.tmux, key.clone(), pid, on.clone()).await;
+        // The box shows the letter for a moment, and the paste is refused on a box that is not empty.
+        tokio::time::sleep(VI_GUARD_SETTLES).await;
     }
     if happened == Happened::Acted {
-        happened = actuate::paste(&out.tmux, key, pid, require, emit.body.clone()).await;
+        happened = actuate::paste(&out.tmux, key, pid, on, emit.body.clone()).await;
     }
     fault::point("after-paste");
     if matches!(happened, Happened::Refused(_) | Happened::Vanished(_) | Happened::NothingTyped(_)) {

@@ -47,7 +47,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         let drawn = rows.plain.get(usize::from(found.first_row)..=usize::from(found.last_row)).unwrap_or_default();
         Composer {
             text: found.text.replace('\n', ""),
-            rows: drawn.iter().map(|row| row.trim_end().to_owned()).collect(),
+            rows: drawn.iter().map(|row| row.trim_end_matches(' ').to_owned()).collect(),
             chip: found.chip.map(|chip| Chip { text: chip.text, lines: chip.lines }),
         }
     });

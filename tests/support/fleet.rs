@@ -40,8 +40,13 @@ impl Fleet {
             fs::create_dir_all(fleet.root().join(sub)).unwrap();
         }
         fs::write(fleet.root().join("config/nexus.yml"), CONFIG).unwrap();
-        fleet.tmux(&["new-session", "-d", "-s", "nexus", "-n", "keeper", "-x", "120", "-y", "40", "sleep 100000"]);
+        fleet.start_server();
         fleet
+    }
+
+    /// Starts the private server, with the window `keeper`.
+    pub(crate) fn start_server(&self) {
+        self.tmux(&["new-session", "-d", "-s", "nexus", "-n", "keeper", "-x", "120", "-y", "40", "sleep 100000"]);
     }
 
     /// The root of the nexus.
@@ -103,9 +108,17 @@ impl Fleet {
 
     /// The id of the window with this name.
     pub(crate) fn window(&self, name: &str) -> String {
+        self.find_window(name).unwrap_or_else(|| panic!("no window {name}"))
+    }
+
+    /// Whether a window has this name.
+    pub(crate) fn has_window(&self, name: &str) -> bool {
+        self.find_window(name).is_some()
+    }
+
+    fn find_window(&self, name: &str) -> Option<String> {
         let list = self.tmux(&["list-windows", "-t", "nexus", "-F", "#{window_id} #{window_name}"]);
-        let found = list.lines().find_map(|line| line.strip_suffix(&format!(" {name}")));
-        found.unwrap_or_else(|| panic!("no window {name} in {list}")).to_owned()
+        list.lines().find_map(|line| line.strip_suffix(&format!(" {name}"))).map(str::to_owned)
     }
 
     /// The screen of a window.
@@ -197,6 +210,42 @@ impl Fleet {
         };
         let before = runs();
         self.wait(&format!("{what}: further composing"), || runs() >= before + 2 && !self.is_pending());
+    }
+
+    /// Waits until a fault has stopped the watcher.
+    pub(crate) fn wait_stopped(&self) {
+        let stat = format!("/proc/{}/stat", self.watcher_pid());
+        self.wait("the watcher to be stopped", || {
+            let text = fs::read_to_string(&stat).unwrap();
+            text.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+        });
+    }
+
+    /// Lets a stopped watcher go on.
+    pub(crate) fn resume_watcher(&self) {
+        self.signal_watcher(rustix::process::Signal::CONT);
+    }
+
+    /// Sends the watcher a signal.
+    pub(crate) fn signal_watcher(&self, signal: rustix::process::Signal) {
+        let pid = i32::try_from(self.watcher_pid()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// The watcher's process id.
+    pub(crate) fn watcher_pid(&self) -> u32 {
+        self.watcher.as_ref().expect("a watcher runs").id()
+    }
+
+    /// Waits until the watcher has ended as it should.
+    pub(crate) fn wait_ended(&mut self, what: &str) {
+        let mut child = self.watcher.take().expect("a watcher runs");
+        let mut status = None;
+        self.wait(&format!("{what}: the end of the watcher"), || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.expect("it ended").success(), "{what}: {status:?}");
     }
 
     /// Ends the watcher without warning.

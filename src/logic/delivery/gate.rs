@@ -48,7 +48,7 @@ pub struct Seen {
 pub struct Composer {
     /// Its text, rows joined without padding.
     pub text: String,
-    /// Its rows as drawn, trimmed at the end.
+    /// Its rows as drawn, without the blanks at their end.
     pub rows: Vec<String>,
     /// The folded-paste mark in it.
     pub chip: Option<Chip>,

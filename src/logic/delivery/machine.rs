@@ -30,6 +30,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// hundred milliseconds of a paste (`pains` P29), so each wait is longer than the one before.
 const ENTER_GAPS: [Duration; 2] = [Duration::from_millis(700), Duration::from_secs(2)];
 
+/// Wait before an Enter that was refused is tried again.
+const ENTER_AGAIN: Duration = Duration::from_millis(500);
+
 /// What the driver is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -43,6 +46,8 @@ pub enum Step {
         pid: u32,
         /// Texts that tmux checks together with the act.
         require: Vec<String>,
+        /// Rows of the box that tmux checks whole, so that nobody has typed into it since the look.
+        rows: Vec<String>,
         /// Press `i` and `BSpace` first, which leaves an empty vi box in insert mode.
         vi_guard: bool,
     },
@@ -54,6 +59,8 @@ pub enum Step {
         pid: u32,
         /// Texts that tmux checks together with the act.
         require: Vec<String>,
+        /// Rows of the box that tmux checks whole, so that nobody has typed into it since the look.
+        rows: Vec<String>,
     },
     /// Ask the hook's receipt and the transcript.
     Prove,
@@ -120,6 +127,10 @@ pub struct Delivery {
     enters: usize,
     /// When it was pressed last.
     last_enter: Duration,
+    /// How often it was tried.
+    tries: usize,
+    /// When it was refused last.
+    refused: Option<Duration>,
     /// When the present phase began.
     since: Duration,
     /// The agent's queue held something before the paste.
@@ -146,6 +157,8 @@ impl Delivery {
             pane: None,
             retried: false,
             enters: 0,
+            tries: 0,
+            refused: None,
             last_enter: Duration::ZERO,
             since: Duration::ZERO,
             queued_before: false,
@@ -202,7 +215,10 @@ impl Delivery {
                 self.confirm(now)
             }
             // The screen changed under the Enter, or tmux did not say: the witnesses tell what became of it.
-            (Phase::Entering, Happened::Refused(_) | Happened::NothingTyped(_)) => self.confirm(now),
+            (Phase::Entering, Happened::Refused(_) | Happened::NothingTyped(_)) => {
+                self.refused = Some(now);
+                self.confirm(now)
+            }
             (Phase::Entering, Happened::MayHaveTyped(why)) => {
                 self.enters += 1;
                 self.last_enter = now;
@@ -249,7 +265,9 @@ impl Delivery {
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;
                 let require = seen.composer_mark.into_iter().collect();
-                Step::Paste { key: seen.key, pid: seen.pid, require, vi_guard: seen.vi_guard }
+                let first = seen.composer.as_ref().and_then(|composer| composer.rows.first());
+                let rows = first.filter(|row| !row.trim().is_empty()).cloned().into_iter().collect();
+                Step::Paste { key: seen.key, pid: seen.pid, require, rows, vi_guard: seen.vi_guard }
             }
         }
     }
@@ -265,7 +283,7 @@ impl Delivery {
     /// One look while waiting for our text to show.
     fn settling(&mut self, now: Duration, target: &Target) -> Step {
         match self.find(target) {
-            Found::Own(OwnText::InBox { evidence, .. }) => self.enter(evidence),
+            Found::Own(OwnText::InBox { evidence, .. }) => self.enter(evidence, target),
             // Somebody has submitted it already.
             Found::Own(OwnText::Outside) => self.confirm(now),
             Found::Own(OwnText::Mixed | OwnText::Nowhere) | Found::CannotTell => {
@@ -286,17 +304,30 @@ impl Delivery {
     }
 
     /// Presses Enter on our own text.
-    fn enter(&mut self, evidence: String) -> Step {
+    fn enter(&mut self, evidence: String, target: &Target) -> Step {
         let Some((key, pid)) = self.pane.clone() else {
             return self.over(Outcome::Unknown("internal: no pane".into()));
         };
         self.phase = Phase::Entering;
-        Step::Enter { key, pid, require: vec![evidence] }
+        self.tries += 1;
+        let composer = match target {
+            Target::Present(seen) => seen.composer.as_ref(),
+            _ => None,
+        };
+        // The text before ours would show in the first row, that behind it in the last.
+        let drawn: Vec<&String> =
+            composer.iter().flat_map(|composer| &composer.rows).filter(|row| !row.trim().is_empty()).collect();
+        let rows = match drawn.as_slice() {
+            [] => Vec::new(),
+            [only] => vec![(*only).clone()],
+            [first, .., last] => vec![(*first).clone(), (*last).clone()],
+        };
+        Step::Enter { key, pid, require: vec![evidence], rows }
     }
 
     /// Begins or goes on looking for a proof.
     fn confirm(&mut self, now: Duration) -> Step {
-        if self.phase != Phase::Confirming && self.enters <= 1 {
+        if self.phase != Phase::Confirming && self.tries <= 1 {
             self.since = now;
         }
         self.phase = Phase::Confirming;
@@ -317,7 +348,9 @@ impl Delivery {
         let found = self.find(target);
         self.stuck = matches!(found, Found::Own(OwnText::InBox { .. } | OwnText::Mixed));
         if let Found::Own(OwnText::InBox { evidence, certain }) = found {
-            let allowed = certain || !self.only_certain;
+            let in_mode = matches!(target, Target::Present(seen) if seen.in_mode);
+            let rested = self.refused.is_none_or(|at| now.saturating_sub(at) >= ENTER_AGAIN);
+            let allowed = (certain || !self.only_certain) && rested && !in_mode;
             let gap = self.enters.checked_sub(1).and_then(|done| ENTER_GAPS.get(done)).copied();
             let due = match (self.enters, gap) {
                 (0, _) => true,
@@ -325,7 +358,7 @@ impl Delivery {
                 (_, None) => false,
             };
             if allowed && due && !expired {
-                return self.enter(evidence);
+                return self.enter(evidence, target);
             }
         }
         if expired {

@@ -92,6 +92,12 @@ fn check(act: &GuardedAct) -> Result<String, TmuxError> {
         actual.push_str(&pattern(needle)?);
         actual.push_str("},1,0}");
     }
+    for row in &act.rows {
+        expected.push_str(" 1");
+        actual.push_str(" #{?#{C/r:");
+        actual.push_str(&whole_row(row)?);
+        actual.push_str("},1,0}");
+    }
     Ok(format!("#{{==:{expected},{actual}}}"))
 }
 
@@ -111,6 +117,27 @@ fn pattern(needle: &str) -> Result<String, TmuxError> {
         }
         pattern.push(c);
     }
+    Ok(pattern)
+}
+
+/// A whole row as `#{C/r:}` wants it: an extended regular expression, expanded as a format first.
+fn whole_row(row: &str) -> Result<String, TmuxError> {
+    let row = row.trim_end_matches([' ', '\t']);
+    if row.is_empty() || row.chars().any(char::is_control) {
+        return Err(unsent("a screen row to look for is empty or holds control characters"));
+    }
+    let mut pattern = String::with_capacity(row.len() + 2);
+    pattern.push('^');
+    for c in row.chars() {
+        if r".^$*+?()[]{}|\".contains(c) {
+            pattern.push('\\');
+        }
+        if matches!(c, '#' | ',' | '}') {
+            pattern.push('#');
+        }
+        pattern.push(c);
+    }
+    pattern.push('$');
     Ok(pattern)
 }
 
@@ -213,6 +240,7 @@ mod tests {
             pane: PaneId::new(3),
             pid: 4711,
             require: Vec::new(),
+            rows: Vec::new(),
             refuse: Vec::new(),
             act: what,
         }
@@ -263,6 +291,18 @@ mod tests {
         ] {
             assert_eq!(pattern(needle).unwrap(), escaped, "{needle}");
         }
+    }
+
+    #[test]
+    fn whole_rows_are_literal_in_both_of_tmux_s_languages() {
+        for (row, escaped) in [
+            ("❯\u{a0}", "^❯\u{a0}$"),
+            ("❯ a.b(c)*#,}|{1}%d  ", r"^❯ a\.b\(c\)\*###,\#}\|\{1\#}%d$"),
+            (r"[Pasted text #1 +4 lines] \^$", r"^\[Pasted text ##1 \+4 lines\] \\\^\$$"),
+        ] {
+            assert_eq!(whole_row(row).unwrap(), escaped, "{row}");
+        }
+        assert!(whole_row("  ").is_err() && whole_row("a\u{1b}").is_err());
     }
 
     #[test]

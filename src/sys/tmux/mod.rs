@@ -136,6 +136,9 @@ pub struct GuardedAct {
     pub pid: u32,
     /// Texts of which each must be on the visible screen (literal, matched within one row).
     pub require: Vec<String>,
+    /// Rows of which each must stand on the visible screen as it is and with nothing beside it; blanks at its end
+    /// don't count.
+    pub rows: Vec<String>,
     /// Texts of which none may be on the visible screen.
     pub refuse: Vec<String>,
     /// The act.

@@ -173,6 +173,22 @@ fn a_swallowed_enter_is_pressed_again_but_the_text_never_pasted_again() {
 }
 
 #[test]
+fn an_enter_that_is_refused_for_ever_ends_and_is_not_tried_without_pause() {
+    let mut pane = Script::new(&[idle(), own_text()]);
+    pane.enter = vec![Happened::Refused(Hold::CopyMode)];
+    assert_eq!(pane.run(fresh()).code(), 4);
+    let tries = usize::try_from(LIMITS.confirm.as_millis() / ENTER_AGAIN.as_millis()).unwrap();
+    assert!((2..=tries + 1).contains(&pane.enters), "{}", pane.enters);
+    let mut in_mode = own_text();
+    if let Target::Present(seen) = &mut in_mode {
+        seen.in_mode = true;
+    }
+    let mut pane = Script::new(&[idle(), own_text(), in_mode]);
+    pane.enter = vec![Happened::Refused(Hold::CopyMode)];
+    assert_eq!((pane.run(fresh()).code(), pane.enters), (4, 1), "no key is tried while a mode is seen");
+}
+
+#[test]
 fn enter_is_pressed_three_times_at_most() {
     let mut pane = Script::new(&[idle(), own_text()]);
     assert_eq!(
