@@ -13,6 +13,7 @@ use crate::logic::delivery::Outcome;
 use crate::logic::delivery::gate::Hold;
 use crate::logic::delivery::journal::{self, Event, Kind, Pending};
 use crate::logic::delivery::machine::{Delivery, Happened, Limits, Step};
+use crate::logic::emit::archive;
 use crate::logic::ids::{PaneKey, Signature};
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES};
 use crate::sys::tmux::Tmux;
@@ -32,7 +33,7 @@ pub(super) struct Archived {
 
 /// Archives an emit. It is not typed unless this succeeded.
 pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signature>) -> std::io::Result<Archived> {
-    let name = format!("{}_{}.md", emit.at.file_stamp(), emit.signature.nonce);
+    let name = archive::file_name(emit.at, &emit.signature.nonce, &emit.reason);
     let text = format!("{}\n", emit.body);
     files::write_atomic(&out.state.at("diffs").join(&name), text.as_bytes(), Durability::Durable)?;
     let composed = Event {

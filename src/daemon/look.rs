@@ -2,9 +2,9 @@
 
 use super::observe;
 use super::outside::Outside;
-use crate::logic::delivery::gate::{BusyPolicy, Chip, Composer, Seen, Target};
+use crate::logic::delivery::gate::{Chip, Composer, Seen, Target};
 use crate::logic::ids::PaneKey;
-use crate::logic::pane::{self, BusyPaste, ProcessFacts, State};
+use crate::logic::pane::{self, ProcessFacts, State};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::tmux::{Tmux, TmuxError};
@@ -70,10 +70,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         verdict,
         composer,
         outside,
-        busy: match profile.paste.busy {
-            BusyPaste::Queue => BusyPolicy::Queue,
-            BusyPaste::Hold => BusyPolicy::Hold,
-        },
+        busy: profile.paste.busy,
         composer_mark,
     }))
 }

@@ -4,13 +4,11 @@
 
 use std::io;
 
+use crate::logic::emit::dedup::{Delivered, RING_FILE, Ring};
 use crate::logic::signal::Commit;
 use crate::logic::time::Timestamp;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
-
-/// Path of the ring of stable hashes (`protocol-facts` §1.2).
-pub(super) const HASH_RING: &str = "last-emit-stable-hash.ring";
 
 /// Carries out commits in order. A failure is logged and does not stop the rest: a signal that is told twice is better
 /// than one that is lost.
@@ -63,13 +61,10 @@ fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Res
 
 /// Appends a hash to the ring and keeps its newest lines.
 fn remember_hash(state: &StateDir, hash: &str, at_s: i64, ring: usize) -> io::Result<()> {
-    let path = state.at(HASH_RING);
+    let path = state.at(RING_FILE);
     let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
-    let mut lines: Vec<String> = old.lines().filter(|line| !line.ends_with(hash)).map(str::to_owned).collect();
-    lines.push(format!("{at_s}\t{hash}"));
-    let keep = lines.len().saturating_sub(ring);
-    let text: String = lines.iter().skip(keep).flat_map(|line| [line.as_str(), "\n"]).collect();
-    files::write_atomic(&path, text.as_bytes(), Durability::Hint)
+    let delivered = Delivered { at: Timestamp::from_secs(at_s), hash: hash.to_owned() };
+    files::write_atomic(&path, Ring::parse(&old).with(delivered, ring).as_bytes(), Durability::Hint)
 }
 
 /// Deletes archived emits by name.
@@ -143,7 +138,7 @@ mod tests {
         for (at, hash) in [(1, "aa"), (2, "bb"), (3, "aa"), (4, "cc")] {
             remember_hash(&state, hash, at, 2).unwrap();
         }
-        assert_eq!(text(&state, HASH_RING), "3\taa\n4\tcc\n");
+        assert_eq!(text(&state, RING_FILE), "3\taa\n4\tcc\n");
     }
 
     #[test]

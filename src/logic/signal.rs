@@ -110,8 +110,6 @@ pub struct StagedSignal {
     pub at: Timestamp,
     /// Its sections; empty means "nothing to tell".
     pub sections: Vec<Section>,
-    /// What to do without any delivery (a noise-only diff advances the baseline).
-    pub quiet_commits: Vec<Commit>,
     /// One line for the log, where the producer suppressed something.
     pub note: Option<String>,
     /// For the `workspace:` line; set by the idle classifier only.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::logic::ids::PaneKey;
-use crate::logic::pane::{Auth, InputRow, Mode, PaneVerdict, State};
+use crate::logic::pane::{Auth, BusyPaste, InputRow, Mode, PaneVerdict, State};
 
 /// What the last look at the target found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Seen {
     /// The rows of the screen outside the input box, top to bottom.
     pub outside: Vec<String>,
     /// What the agent does with a paste while a turn runs.
-    pub busy: BusyPolicy,
+    pub busy: BusyPaste,
     /// A literal text that is on the screen exactly while the input box is live; checked again by tmux with the act.
     pub composer_mark: Option<String>,
 }
@@ -59,16 +59,6 @@ pub struct Chip {
     pub text: String,
     /// The number of line breaks it stands for, where it says.
     pub lines: Option<u32>,
-}
-
-/// What an agent does with a paste and Enter while its turn runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BusyPolicy {
-    /// Keeps it and takes it up later (Claude Code).
-    Queue,
-    /// It would cut the answer, or nobody knows: wait.
-    Hold,
 }
 
 /// Why nothing was typed.
@@ -186,7 +176,7 @@ pub fn judge(seen: &Seen) -> Gate {
         return Gate::Held(Hold::Draft);
     }
     let busy = verdict.state == State::Busy;
-    if busy && seen.busy == BusyPolicy::Hold {
+    if busy && seen.busy == BusyPaste::Hold {
         return Gate::Held(Hold::Busy);
     }
     Gate::Open { queue: busy }
@@ -210,7 +200,7 @@ pub(crate) mod tests {
             verdict,
             composer: Some(Composer::default()),
             outside: Vec::new(),
-            busy: BusyPolicy::Queue,
+            busy: BusyPaste::Queue,
             composer_mark: Some("❯\u{a0}".into()),
         }
     }
@@ -259,7 +249,7 @@ pub(crate) mod tests {
         check(
             &|t| {
                 t.verdict.state = State::Busy;
-                t.busy = BusyPolicy::Hold;
+                t.busy = BusyPaste::Hold;
             },
             Hold::Busy,
         );
