@@ -2,6 +2,7 @@
 //!
 //! Every step is idempotent, since a crash between two of them repeats the whole list.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use crate::logic::emit::dedup::{Delivered, RING_FILE, Ring};
@@ -27,6 +28,7 @@ pub(super) async fn commits<T: Tmux>(
                 files::write_atomic(&state.at(path), text.as_bytes(), Durability::Durable)
             }
             Commit::RemoveState { path } => files::remove(&state.at(path)),
+            Commit::AddRows { path, rows } => add_rows(state, path, rows),
             Commit::StampRow { path, key, at_s } => {
                 stamp_row(state, path, key, delivered.map_or(*at_s, Timestamp::secs))
             }
@@ -44,6 +46,16 @@ pub(super) async fn commits<T: Tmux>(
             tracing::error!(?commit, %error, "could not record what was delivered; it will be told again");
         }
     }
+}
+
+/// Adds those of these rows to a table that it lacks.
+fn add_rows(state: &StateDir, path: &str, rows: &[String]) -> io::Result<()> {
+    let path = state.at(path);
+    let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
+    let known: BTreeSet<&str> = old.lines().collect();
+    let new = rows.iter().map(String::as_str).filter(|row| !known.contains(row));
+    let text: String = old.lines().chain(new).flat_map(|line| [line, "\n"]).collect();
+    files::write_atomic(&path, text.as_bytes(), Durability::Durable)
 }
 
 /// Sets the stamp of one row of a table whose lines are `key columns..<TAB>epoch`.
@@ -130,6 +142,16 @@ mod tests {
         stamp_row(&state, "t.tsv", &key("w33"), 11).unwrap();
         stamp_row(&state, "t.tsv", &key("w3"), 12).unwrap();
         assert_eq!(text(&state, "t.tsv"), "w33\t0a1b2c3d4e5f\t11\nw3\t0a1b2c3d4e5f\t12\n");
+    }
+
+    #[test]
+    fn added_rows_leave_the_others_alone_and_stand_once() {
+        let (_dir, state) = state();
+        let rows = ["w1\tidle".to_owned(), "w2\tidle".to_owned()];
+        add_rows(&state, "t.tsv", &rows[..1]).unwrap();
+        add_rows(&state, "t.tsv", &rows).unwrap();
+        add_rows(&state, "t.tsv", &rows).unwrap();
+        assert_eq!(text(&state, "t.tsv"), "w1\tidle\nw2\tidle\n");
     }
 
     #[test]
