@@ -169,6 +169,9 @@ mod tests {
         check("x:y", &[5]);
         check("@3", &[3]);
         check("4", &[4]);
+        check("main:a.b", &[4]);
+        check("=main:3", &[3]);
+        check("other:3", &[]);
         check("", &[]);
     }
 }

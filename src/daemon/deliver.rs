@@ -14,6 +14,7 @@ use crate::logic::delivery::gate::Hold;
 use crate::logic::delivery::journal::{self, Event, Kind, Pending};
 use crate::logic::delivery::machine::{Delivery, Happened, Limits, Step};
 use crate::logic::delivery::{Outcome, Pasted};
+use crate::logic::emit::archive;
 use crate::logic::ids::{PaneKey, Signature};
 use crate::sys::fault;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES};
@@ -43,7 +44,7 @@ pub(super) struct Archived {
 
 /// Archives an emit. It is not typed unless this succeeded.
 pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signature>) -> std::io::Result<Archived> {
-    let name = format!("{}_{}.md", emit.at.file_stamp(), emit.signature.nonce);
+    let name = archive::file_name(emit.at, &emit.signature.nonce, &emit.reason);
     let text = format!("{}\n", emit.body);
     fault::point("before-archive");
     files::write_atomic(&out.state.at("diffs").join(&name), text.as_bytes(), Durability::Durable)?;

@@ -3,9 +3,9 @@
 use super::observe;
 use super::outside::Outside;
 use crate::config::resolved::ViGuard;
-use crate::logic::delivery::gate::{BusyPolicy, Chip, Composer, Seen, Target};
+use crate::logic::delivery::gate::{Chip, Composer, Seen, Target};
 use crate::logic::ids::PaneKey;
-use crate::logic::pane::{self, BusyPaste, ProcessFacts, State};
+use crate::logic::pane::{self, ProcessFacts, State};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::tmux::{Tmux, TmuxError};
@@ -71,10 +71,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         verdict,
         composer,
         outside,
-        busy: match profile.paste.busy {
-            BusyPaste::Queue => BusyPolicy::Queue,
-            BusyPaste::Hold => BusyPolicy::Hold,
-        },
+        busy: profile.paste.busy,
         vi_guard: match out.settings.vi_guard {
             ViGuard::Always => true,
             ViGuard::Never => false,

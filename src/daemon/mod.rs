@@ -219,7 +219,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.say(name, "the task panicked; it runs again at its next time");
         }
         if let Some(staged) = asked.staged {
-            self.stage(name, staged).await;
+            self.stage(name, staged);
         }
         let mut composed = false;
         for action in asked.actions {
@@ -244,13 +244,11 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
-    /// Replaces what a producer has staged, and carries out what needs no delivery.
-    async fn stage(&mut self, name: &'static str, mut staged: StagedSignal) {
+    /// Replaces what a producer has staged.
+    fn stage(&mut self, name: &'static str, mut staged: StagedSignal) {
         if let Some(note) = staged.note.take() {
-            self.say(name, &note);
+            self.note(name, &note);
         }
-        let quiet = std::mem::take(&mut staged.quiet_commits);
-        self.commit(&quiet).await;
         let text: String =
             staged.sections.iter().flat_map(|section| &section.lines).flat_map(|line| [line.as_str(), "\n"]).collect();
         let path = self.out.state.at("scheduler-staging").join(format!("{name}.out"));
@@ -280,9 +278,11 @@ impl<T: Tmux + 'static> Daemon<T> {
                     self.say("state", &format!("{path} can't be written: {error}"));
                 }
             }
-            Action::PruneArchive { names } => {
-                perform::prune_archive(&self.out.state, &names);
-                self.prune_hook_files(now);
+            Action::PruneArchive { names } => perform::prune_archive(&self.out.state, &names),
+            Action::PruneHookFiles { keep } => {
+                if let Err(error) = hook_files::prune(&self.out.state, now.at, keep) {
+                    self.say("prune", &format!("old receipts can't be removed: {error}"));
+                }
             }
             Action::RotateLog { path, max_bytes, keep } => {
                 if let Err(error) = perform::rotate_log(&self.out.state, &path, max_bytes, keep, now.at) {
@@ -295,11 +295,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
                 self.schedule.hurry(task, every, lasting, now);
             }
-            Action::Note(text) => {
-                if self.is_new("note", &text) {
-                    tracing::info!("{text}");
-                }
-            }
+            Action::Note(text) => self.note("note", &text),
         }
         // While a delivery is under way nothing new is composed.
         self.schedule.set_enabled(COMPOSE, self.courier.may_compose());
@@ -323,13 +319,6 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.schedule.set_enabled(COMPOSE, may);
         if may && self.courier.compose_soon() {
             self.schedule.force(COMPOSE);
-        }
-    }
-
-    /// Clears away what hooks left and nobody will ask for again.
-    fn prune_hook_files(&mut self, now: &Now) {
-        if let Err(error) = hook_files::prune(&self.out.state, now.at, self.out.settings.archive_keep) {
-            self.say("prune", &format!("old receipts can't be removed: {error}"));
         }
     }
 
@@ -358,6 +347,13 @@ impl<T: Tmux + 'static> Daemon<T> {
     fn say(&mut self, topic: &'static str, text: &str) {
         if self.is_new(topic, text) {
             tracing::warn!(topic, "{text}");
+        }
+    }
+
+    /// Says what nobody need act on, when it differs from the last note on the same topic.
+    fn note(&mut self, topic: &'static str, text: &str) {
+        if self.is_new(topic, text) {
+            tracing::info!(topic, "{text}");
         }
     }
 

@@ -2,16 +2,15 @@
 //!
 //! Every step is idempotent, since a crash between two of them repeats the whole list.
 
+use std::collections::BTreeSet;
 use std::io;
 
+use crate::logic::emit::dedup::{Delivered, RING_FILE, Ring};
 use crate::logic::signal::Commit;
 use crate::logic::time::Timestamp;
 use crate::sys::fault;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
-
-/// Path of the ring of stable hashes (`protocol-facts` §1.2).
-pub(super) const HASH_RING: &str = "last-emit-stable-hash.ring";
 
 /// Carries out commits in order. A failure is logged and does not stop the rest: a signal that is told twice is better
 /// than one that is lost.
@@ -32,6 +31,7 @@ pub(super) async fn commits<T: Tmux>(
                 files::write_atomic(&state.at(path), text.as_bytes(), Durability::Durable)
             }
             Commit::RemoveState { path } => files::remove(&state.at(path)),
+            Commit::AddRows { path, rows } => add_rows(state, path, rows),
             Commit::StampRow { path, key, at_s } => {
                 stamp_row(state, path, key, delivered.map_or(*at_s, Timestamp::secs))
             }
@@ -64,6 +64,16 @@ pub(super) fn may_pass(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | FileTooLarge)
 }
 
+/// Adds those of these rows to a table that it lacks.
+fn add_rows(state: &StateDir, path: &str, rows: &[String]) -> io::Result<()> {
+    let path = state.at(path);
+    let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
+    let known: BTreeSet<&str> = old.lines().collect();
+    let new = rows.iter().map(String::as_str).filter(|row| !known.contains(row));
+    let text: String = old.lines().chain(new).flat_map(|line| [line, "\n"]).collect();
+    files::write_atomic(&path, text.as_bytes(), Durability::Durable)
+}
+
 /// Sets the stamp of one row of a table whose lines are `key columns..<TAB>epoch`.
 fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Result<()> {
     let path = state.at(path);
@@ -79,13 +89,10 @@ fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Res
 
 /// Appends a hash to the ring and keeps its newest lines.
 fn remember_hash(state: &StateDir, hash: &str, at_s: i64, ring: usize) -> io::Result<()> {
-    let path = state.at(HASH_RING);
+    let path = state.at(RING_FILE);
     let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
-    let mut lines: Vec<String> = old.lines().filter(|line| !line.ends_with(hash)).map(str::to_owned).collect();
-    lines.push(format!("{at_s}\t{hash}"));
-    let keep = lines.len().saturating_sub(ring);
-    let text: String = lines.iter().skip(keep).flat_map(|line| [line.as_str(), "\n"]).collect();
-    files::write_atomic(&path, text.as_bytes(), Durability::Hint)
+    let delivered = Delivered { at: Timestamp::from_secs(at_s), hash: hash.to_owned() };
+    files::write_atomic(&path, Ring::parse(&old).with(delivered, ring).as_bytes(), Durability::Hint)
 }
 
 /// Deletes archived emits by name.
@@ -154,12 +161,22 @@ mod tests {
     }
 
     #[test]
+    fn added_rows_leave_the_others_alone_and_stand_once() {
+        let (_dir, state) = state();
+        let rows = ["w1\tidle".to_owned(), "w2\tidle".to_owned()];
+        add_rows(&state, "t.tsv", &rows[..1]).unwrap();
+        add_rows(&state, "t.tsv", &rows).unwrap();
+        add_rows(&state, "t.tsv", &rows).unwrap();
+        assert_eq!(text(&state, "t.tsv"), "w1\tidle\nw2\tidle\n");
+    }
+
+    #[test]
     fn the_hash_ring_keeps_its_newest_lines_once_each() {
         let (_dir, state) = state();
         for (at, hash) in [(1, "aa"), (2, "bb"), (3, "aa"), (4, "cc")] {
             remember_hash(&state, hash, at, 2).unwrap();
         }
-        assert_eq!(text(&state, HASH_RING), "3\taa\n4\tcc\n");
+        assert_eq!(text(&state, RING_FILE), "3\taa\n4\tcc\n");
     }
 
     #[test]

@@ -44,6 +44,11 @@ pub enum Action {
         /// File names.
         names: Vec<String>,
     },
+    /// Clear away what hooks left and nobody will ask for again.
+    PruneHookFiles {
+        /// Files older than this go.
+        keep: Duration,
+    },
     /// Rename a log that has grown past its size to `<name>.<epoch>`.
     RotateLog {
         /// Relative path.

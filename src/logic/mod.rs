@@ -17,6 +17,7 @@ pub mod local;
 pub mod pane;
 pub mod schedule;
 pub mod screen;
+pub mod shell;
 pub mod signal;
 pub mod snapshot;
 pub mod time;

@@ -65,6 +65,13 @@ pub enum Commit {
         /// Relative path.
         path: String,
     },
+    /// Add rows to a table that does not have them. What else stands in it may have changed since the rows were told.
+    AddRows {
+        /// Relative path of the table.
+        path: String,
+        /// Whole lines, without line ends.
+        rows: Vec<String>,
+    },
     /// Set the re-emit stamp of one row of a table: lines `key columns..\t<epoch>`, newest wins.
     StampRow {
         /// Relative path of the table.
@@ -110,8 +117,6 @@ pub struct StagedSignal {
     pub at: Timestamp,
     /// Its sections; empty means "nothing to tell".
     pub sections: Vec<Section>,
-    /// What to do without any delivery (a noise-only diff advances the baseline).
-    pub quiet_commits: Vec<Commit>,
     /// One line for the log, where the producer suppressed something.
     pub note: Option<String>,
     /// For the `workspace:` line; set by the idle classifier only.

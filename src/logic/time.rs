@@ -138,6 +138,11 @@ mod tests {
     }
 
     #[test]
+    fn whole_seconds_are_rounded_down_before_1970_too() {
+        assert_eq!((Timestamp::from_millis(1999).secs(), Timestamp::from_millis(-1).secs()), (1, -1));
+    }
+
+    #[test]
     fn an_age_is_never_negative() {
         assert_eq!(Timestamp::from_secs(5).since(Timestamp::from_secs(9)), Duration::ZERO);
     }

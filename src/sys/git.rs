@@ -7,6 +7,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+/// Digits of a commit that are shown.
+const SHA_DIGITS: usize = 7;
+
 /// How long git may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -17,12 +20,21 @@ pub async fn describe(root: &Path) -> io::Result<Vec<String>> {
     if !root.join(".git").exists() {
         return Ok(Vec::new());
     }
-    let head = ask(root, &["log", "-1", "--format=%h"]).await?;
-    let branch = ask(root, &["rev-parse", "--abbrev-ref", "HEAD"]).await?;
-    let status = ask(root, &["status", "--porcelain", "--untracked-files=no"]).await?;
+    let status = ask(root, &["status", "--porcelain=v2", "--branch", "--untracked-files=no"]).await?;
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let state = if status.trim().is_empty() { "clean" } else { "dirty" };
-    Ok(vec![format!("{name} {} {} {state}", branch.trim(), head.trim())])
+    Ok(vec![line(&name, &status)])
+}
+
+/// The line of a repository, from `git status --porcelain=v2 --branch`.
+///
+/// Shape: a branch without a commit has no sha, which is written as zeros; a detached head is `HEAD`.
+fn line(name: &str, status: &str) -> String {
+    let header =
+        |key: &str| status.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key)?.strip_prefix(' '));
+    let sha = header("branch.oid").filter(|oid| !oid.starts_with('(')).and_then(|oid| oid.get(..SHA_DIGITS));
+    let branch = header("branch.head").map_or("HEAD", |head| if head == "(detached)" { "HEAD" } else { head });
+    let state = if status.lines().all(|line| line.starts_with('#')) { "clean" } else { "dirty" };
+    format!("{name} {branch} {} {state}", sha.unwrap_or("0000000"))
 }
 
 /// Runs one git command there.
@@ -44,4 +56,22 @@ async fn ask(root: &Path, args: &[&str]) -> io::Result<String> {
         return Err(io::Error::other(format!("git {}: {}", args.join(" "), words.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn a_repository_is_one_line_whatever_its_state() {
+        for (status, expected) in [
+            ("# branch.oid 0123456789abcdef\n# branch.head main\n", "web main 0123456 clean"),
+            ("# branch.oid 0123456789abcdef\n# branch.head (detached)\n", "web HEAD 0123456 clean"),
+            ("# branch.oid (initial)\n# branch.head main\n", "web main 0000000 clean"),
+            ("# branch.oid 0123456789ab\n# branch.head a/b\n1 .M N... 1 1 1 a b f\n", "web a/b 0123456 dirty"),
+            ("", "web HEAD 0000000 clean"),
+        ] {
+            assert_eq!(line("web", status), expected, "{status:?}");
+        }
+    }
 }

@@ -309,6 +309,19 @@ mod tests {
     }
 
     #[test]
+    fn a_pid_that_was_used_again_lends_nobody_its_program() {
+        let dir = fake(&[(1, 0, "init", 'S'), (10, 1, "claude", 'S')]);
+        let folder = dir.path().join("10");
+        std::os::unix::fs::symlink("/usr/bin/vi", folder.join("exe")).unwrap();
+        let table = ProcessTable::read_at(dir.path(), 1).unwrap();
+        assert_eq!(table.below(10).unwrap()[0].exe.as_deref(), Some("/usr/bin/vi"));
+        let later = fs::read_to_string(folder.join("stat")).unwrap().replace(" 1000 0 0", " 2000 0 0");
+        fs::write(folder.join("stat"), later).unwrap();
+        let process = &table.below(10).unwrap()[0];
+        assert_eq!((process.exe.as_ref(), process.argv.as_ref(), process.comm.as_str()), (None, None, "claude"));
+    }
+
+    #[test]
     fn a_view_without_ourselves_is_no_answer() {
         let dir = fake(&[(1, 0, "init", 'S')]);
         assert!(matches!(ProcessTable::read_at(dir.path(), 4711), Err(ProcError::Blind(_))));

@@ -81,6 +81,20 @@ mod tests {
     }
 
     #[test]
+    fn only_the_configured_sessions_ring() {
+        let elsewhere = PaneFacts {
+            session: crate::logic::ids::SessionId::new(1),
+            session_name: "fleet".into(),
+            ..ringing(7, "w7")
+        };
+        let panes = tmux(vec![pane(1, "orchestrator"), ringing(5, "w5"), elsewhere]);
+        let settings = Settings { tmux_sessions: vec!["fleet".into()], ..settings() };
+        let mut out = Out::default();
+        BellWindows::new(&settings).decide(&at(100), &Snapshot { tmux: panes, ..Snapshot::default() }, &mut out);
+        assert_eq!(out.staged.unwrap().sections[0].lines, ["  - w7 (idx 7)"]);
+    }
+
+    #[test]
     fn no_bell_is_staged_as_nothing_and_no_answer_is_not_staged() {
         assert_eq!(staged(tmux(vec![pane(1, "orchestrator")])).unwrap().sections, []);
         assert_eq!(staged(Gathered::Failed("timeout".into())), None);

@@ -13,16 +13,13 @@ use crate::logic::action::Action;
 use crate::logic::emit::bells::absorb_clearing;
 use crate::logic::emit::choose::{reason, staged_max_age, tellable, workspace};
 use crate::logic::emit::compose::{Draft, compose};
-use crate::logic::emit::dedup::{Ring, is_within, quiet_period};
+use crate::logic::emit::dedup::{RING_FILE, Ring, is_within, quiet_period};
 use crate::logic::emit::footer::{FooterFacts, Surface, footer};
 use crate::logic::snapshot::{Snapshot, StateText};
 use crate::logic::time::{Now, Timestamp};
 
 /// When the dashboard was last put, relative to the state directory.
 const DASHBOARD_FILE: &str = "dashboard-updated.ts";
-
-/// The last delivered emits, relative to the state directory.
-const RING_FILE: &str = "last-emit-stable-hash.ring";
 
 /// The producers that the startup sweep waits for.
 const SWEPT: [&str; 4] = ["bell_windows", "idle_section", "pending_decisions", "snapshot_local"];
@@ -92,8 +89,6 @@ struct ComposeEmit {
     started: Option<Duration>,
     /// Whether the startup sweep is over.
     swept: bool,
-    /// Data of each producer whose commits without a delivery were carried out.
-    quiet: BTreeMap<&'static str, Timestamp>,
     /// The newest composed emits.
     composed: VecDeque<Composed>,
     /// The hash that was last noted as held back.
@@ -115,7 +110,6 @@ impl ComposeEmit {
             repeat_quiet: settings.emit_cooldown,
             started: None,
             swept: false,
-            quiet: BTreeMap::new(),
             composed: VecDeque::new(),
             noted: None,
         }
@@ -126,15 +120,6 @@ impl ComposeEmit {
         let started = *self.started.get_or_insert(now.uptime);
         let all = SWEPT.iter().all(|name| snap.staged.contains_key(name));
         !all && now.uptime.saturating_sub(started) < SWEEP_WAIT
-    }
-
-    /// Asks for what needs no delivery, once for each run of a producer.
-    fn commit_quietly(&mut self, snap: &Snapshot, out: &mut Out) {
-        for (name, signal) in &snap.staged {
-            if !signal.quiet_commits.is_empty() && self.quiet.insert(name, signal.at) != Some(signal.at) {
-                out.actions.push(Action::Commit(signal.quiet_commits.clone()));
-            }
-        }
     }
 
     /// For each producer whose sections were delivered, the time up to which its data may be from before the commits.
@@ -173,7 +158,6 @@ impl ComposeEmit {
 
 impl Task for ComposeEmit {
     fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
-        self.commit_quietly(snap, out);
         // The sweep is over when something of this run has arrived, or when there was nothing to tell.
         self.swept |= snap.told;
         let sweeping = !self.swept;
@@ -460,16 +444,6 @@ mod tests {
         lab.stage("bell_windows", 1200, &[bell()]);
         let emit = lab.emit(1200).unwrap();
         assert!(emit.body.contains("\nworkspace: STALE (as of 3m ago) 1 busy\n"), "{}", emit.body);
-    }
-
-    #[test]
-    fn commits_without_a_delivery_are_asked_for_once() {
-        let mut lab = Lab::running();
-        let quiet = vec![Commit::RemoveState { path: "x".into() }];
-        let signal = StagedSignal { at: Timestamp::from_secs(1001), quiet_commits: quiet, ..StagedSignal::default() };
-        lab.staged.insert("snapshot_local", signal);
-        assert!(matches!(lab.run(1002).as_slice(), [Action::Commit(_)]));
-        assert_eq!(lab.run(1003), []);
     }
 
     #[test]

@@ -227,9 +227,15 @@ mod tests {
         }
 
         fn commit(&mut self, commits: &[Commit]) {
-            let [Commit::WriteState { path, text }] = commits else { panic!("{commits:?}") };
-            assert_eq!(path, STATE_FILE);
-            self.told.clone_from(text);
+            for commit in commits {
+                match commit {
+                    Commit::WriteState { path, text } if path == STATE_FILE => self.told.clone_from(text),
+                    Commit::AddRows { path, rows } if path == STATE_FILE => {
+                        self.told.extend(rows.iter().flat_map(|row| [row.as_str(), "\n"]));
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
         }
     }
 
@@ -269,6 +275,21 @@ mod tests {
         assert_eq!(lab.told, "");
         assert_eq!(lines(&lab.run(1060, &[("w2", State::Idle)])), Vec::<String>::new());
         assert_eq!(lines(&lab.run(1090, &[("w2", State::Idle)])).len(), 1);
+    }
+
+    #[test]
+    fn a_worker_that_left_during_a_slow_delivery_is_news_when_it_is_silent_again() {
+        let mut lab = Lab::new();
+        lab.anchors = "w2\t100\nw3\t100\n".into();
+        lab.told = "w2\tno-wrap-up\n".into();
+        let slow = lab.run(1000, &[("w2", State::Idle), ("w3", State::Idle)]);
+        // Its outcome stays unknown while w2 works and falls silent.
+        lab.run(1030, &[("w2", State::Busy), ("w3", State::Idle)]);
+        lab.run(1060, &[("w2", State::Idle), ("w3", State::Idle)]);
+        lab.commit(&slow.sections[0].commits);
+        let told = lines(&lab.run(1100, &[("w2", State::Idle), ("w3", State::Idle)]));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("  - w2 idle"), "{told:?}");
     }
 
     #[test]

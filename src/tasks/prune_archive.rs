@@ -1,4 +1,4 @@
-//! `prune_archive`: deletes old archived emits by name and rotates oversized logs.
+//! `prune_archive`: deletes old archived emits by name, old receipts of hooks, and rotates oversized logs.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     every: |_settings| Duration::from_secs(600),
     class: Class::Cheap,
     needs: &[Need::ArchiveNames],
-    doc: "Deletes old archived emits and rotates oversized logs.",
+    doc: "Deletes old archived emits and receipts, and rotates oversized logs.",
     build: |settings| Box::new(PruneArchive::new(settings)),
 };
 
@@ -56,6 +56,7 @@ impl Task for PruneArchive {
                 out.actions.push(Action::PruneArchive { names });
             }
         }
+        out.actions.push(Action::PruneHookFiles { keep: self.limits.keep });
         let logs = STATE_LOGS.map(|path| (path, self.log_max_bytes));
         for (path, max_bytes) in logs.into_iter().chain([(SCHEDULER_LOG, self.scheduler_log_max_bytes)]) {
             out.actions.push(Action::RotateLog { path: path.to_owned(), max_bytes, keep: self.limits.keep });
@@ -103,6 +104,8 @@ mod tests {
         let mut out = Out::default();
         let snap = Snapshot { archive_names: Gathered::Failed("denied".into()), ..Snapshot::default() };
         PruneArchive::new(&settings()).decide(&super::super::testing::at(1), &snap, &mut out);
-        assert!(out.actions.iter().all(|action| matches!(action, Action::RotateLog { .. })));
+        assert!(!out.actions.iter().any(|action| matches!(action, Action::PruneArchive { .. })));
+        // What hooks left has nothing to do with the archive.
+        assert!(out.actions.iter().any(|action| matches!(action, Action::PruneHookFiles { .. })));
     }
 }

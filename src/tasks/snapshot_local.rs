@@ -84,9 +84,6 @@ impl Task for SnapshotLocal {
                 windows: Vec::new(),
             }),
         }
-        if let Some(note) = &staged.note {
-            out.actions.push(Action::Note(note.clone()));
-        }
         out.staged = Some(staged);
     }
 }
@@ -160,6 +157,14 @@ mod tests {
         lab.commit(&told.sections[0].commits);
         let lines = lab.run().sections[0].lines.clone();
         assert!(lines.contains(&"+b.md".to_owned()) && !lines.iter().any(|line| line.starts_with("+w3")), "{lines:?}");
+    }
+
+    #[test]
+    fn a_baseline_of_another_form_is_seeded_anew_with_a_note_and_a_missing_one_without() {
+        let mut lab = Lab::new();
+        assert_eq!(lab.run().note, None);
+        lab.baseline = StateText::Text("of another form\n".into());
+        assert_eq!(lab.run().note.as_deref(), Some("seeded the local baseline anew"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::logic::ids::PaneKey;
-use crate::logic::pane::{Auth, InputRow, Mode, PaneVerdict, State};
+use crate::logic::pane::{Auth, BusyPaste, InputRow, Mode, PaneVerdict, State};
 
 /// What the last look at the target found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Seen {
     /// The rows of the screen outside the input box, top to bottom.
     pub outside: Vec<String>,
     /// What the agent does with a paste while a turn runs.
-    pub busy: BusyPolicy,
+    pub busy: BusyPaste,
     /// Whether `i` and `BSpace` go before a paste (`monitor.paste.vi_guard`).
     pub vi_guard: bool,
     /// A literal text that is on the screen exactly while the input box is live; checked again by tmux with the act.
@@ -61,16 +61,6 @@ pub struct Chip {
     pub text: String,
     /// The number of line breaks it stands for, where it says.
     pub lines: Option<u32>,
-}
-
-/// What an agent does with a paste and Enter while its turn runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BusyPolicy {
-    /// Keeps it and takes it up later (Claude Code).
-    Queue,
-    /// It would cut the answer, or nobody knows: wait.
-    Hold,
 }
 
 /// Why nothing was typed.
@@ -190,7 +180,7 @@ pub fn judge(seen: &Seen) -> Gate {
         return Gate::Held(Hold::Draft);
     }
     let busy = verdict.state == State::Busy;
-    if busy && seen.busy == BusyPolicy::Hold {
+    if busy && seen.busy == BusyPaste::Hold {
         return Gate::Held(Hold::Busy);
     }
     Gate::Open { queue: busy }
@@ -214,7 +204,7 @@ pub(crate) mod tests {
             verdict,
             composer: Some(Composer::default()),
             outside: Vec::new(),
-            busy: BusyPolicy::Queue,
+            busy: BusyPaste::Queue,
             vi_guard: false,
             composer_mark: Some("❯\u{a0}".into()),
         }
@@ -264,7 +254,7 @@ pub(crate) mod tests {
         check(
             &|t| {
                 t.verdict.state = State::Busy;
-                t.busy = BusyPolicy::Hold;
+                t.busy = BusyPaste::Hold;
             },
             Hold::Busy,
         );

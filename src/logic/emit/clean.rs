@@ -39,15 +39,6 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     line.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A word as a shell reads it: quoted where it would be read as anything else.
-pub fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./@%:+,=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// The text with every line end as `\n`, and without what does not print or prints elsewhere.
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -194,14 +185,5 @@ mod tests {
         assert_eq!(label(" a\nb\tc "), "a b c");
         assert_eq!(one_line("abcdef", 4), "abc…");
         assert_eq!(one_line("abcd", 4), "abcd");
-    }
-
-    #[test]
-    fn words_for_the_shell_are_quoted_when_needed() {
-        for (word, quoted) in
-            [("w3", "w3"), ("a.b-c", "a.b-c"), ("a b", "'a b'"), ("", "''"), ("a'$(x)", r"'a'\''$(x)'")]
-        {
-            assert_eq!(shell_word(word), quoted);
-        }
     }
 }

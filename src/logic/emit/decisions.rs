@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use crate::logic::ids::{Fingerprint, WindowName};
 use crate::logic::pane::verdict::{PaneVerdict, State};
+use crate::logic::shell::quote;
 use crate::logic::signal::{Commit, Section, SectionKind};
 use crate::logic::snapshot::{DecisionFile, ObservedPane, PaneFacts};
 use crate::logic::time::{Now, Timestamp};
 
-use super::clean::{label, one_line, shell_word};
+use super::clean::{label, one_line};
 use super::dedup::is_within;
 
 /// Table of the last delivery of each row: `window\tfingerprint\t<epoch>`.
@@ -152,7 +153,7 @@ const fn is_driven(state: State) -> bool {
 
 /// The rows of one record.
 fn row(file: &DecisionFile) -> Vec<String> {
-    let window = shell_word(&label(file.window.as_str()));
+    let window = quote(&label(file.window.as_str()));
     let fingerprint = label(&file.fingerprint);
     let (kind, unresolved, excerpt) = match &file.record {
         Ok(record) => {
@@ -169,7 +170,7 @@ fn row(file: &DecisionFile) -> Vec<String> {
     let path = one_line(&file.path, 300);
     // A name that was changed to be printed would not find its record; the path does.
     let by_name = label(file.window.as_str()) == file.window.as_str() && Fingerprint::parse(&fingerprint).is_some();
-    let subject = if by_name { format!("{window} {fingerprint}") } else { shell_word(&path) };
+    let subject = if by_name { format!("{window} {fingerprint}") } else { quote(&path) };
     vec![
         format!("window={window} fp={fingerprint} kind={kind}{unresolved}"),
         format!("    prompt-excerpt={excerpt}"),

@@ -15,6 +15,9 @@ use crate::logic::time::Timestamp;
 
 use super::sections::spec;
 
+/// The last delivered emits, relative to the state directory.
+pub const RING_FILE: &str = "last-emit-stable-hash.ring";
+
 /// How far in the future a stamp may lie before it is taken for one from before the clock was set back.
 const CLOCK_SLACK: Duration = Duration::from_secs(60);
 
@@ -76,8 +79,9 @@ impl Ring {
         Self(text.lines().filter_map(line).collect())
     }
 
-    /// The file's text with one more entry, at most `size` entries in all.
+    /// The file's text with one more entry, each hash once, at most `size` entries in all.
     pub fn with(mut self, delivered: Delivered, size: usize) -> String {
+        self.0.retain(|entry| entry.hash != delivered.hash);
         self.0.push(delivered);
         let skip = self.0.len().saturating_sub(size.max(1));
         self.0.iter().skip(skip).fold(String::new(), |mut text, entry| {

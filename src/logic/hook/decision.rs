@@ -133,6 +133,12 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_told_from_a_permission() {
+        assert_eq!(kind_of_request("AskUserQuestion"), "blocked_question");
+        assert_eq!(kind_of_request("Bash"), "permission_prompt");
+    }
+
+    #[test]
     fn an_excerpt_is_short_and_has_no_control_characters() {
         let long = excerpt_of_message(&"\u{1b}[31mx\n".repeat(100));
         assert_eq!(long.lines().count(), 20);

@@ -22,4 +22,4 @@ pub use effects::{Effect, HookContext, Prior, effects_of};
 pub use heartbeat::Heartbeat;
 pub use payload::{Event, Payload};
 pub use receipt::Receipt;
-pub use settings::{HookCommand, claude_settings, quote};
+pub use settings::{HookCommand, claude_settings};

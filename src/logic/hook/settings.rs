@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::logic::shell::quote;
+
 /// The command line of the hook, before quoting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookCommand {
@@ -80,15 +82,6 @@ fn parse_version(text: &str) -> Option<Version> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// A word for a POSIX shell: in single quotes unless it is plain.
-pub fn quote(word: &str) -> String {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:@%+=,".contains(&b);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,11 +93,6 @@ mod tests {
     #[test]
     fn the_command_line_is_quoted_for_a_shell() {
         assert_eq!(command().line("Stop"), r"/opt/ng hook Stop --window 'it'\''s' --state '/s d' --target");
-        for (word, quoted) in
-            [("", "''"), ("a b", "'a b'"), ("$(x)", "'$(x)'"), ("plain-1.2", "plain-1.2"), ("~", "'~'")]
-        {
-            assert_eq!(quote(word), quoted);
-        }
     }
 
     #[test]

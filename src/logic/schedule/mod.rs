@@ -17,7 +17,6 @@
 
 mod nudge;
 mod queue;
-mod staging;
 mod telemetry;
 
 #[cfg(test)]
@@ -25,7 +24,6 @@ mod tests;
 
 pub use nudge::{Nudge, WatchedFile};
 pub use queue::{BadTask, Hung, Limits, Mode, NextFire, Override, Row, Schedule};
-pub use staging::{stage_max_age, usable};
 pub use telemetry::{Phase, Telemetry};
 
 /// Return code of a task that wants to be left alone for a while (`EX_TEMPFAIL`).

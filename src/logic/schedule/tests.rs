@@ -406,15 +406,6 @@ fn a_nudge_needs_a_newer_file_with_content() {
     assert!(!nudge.advanced(&[file(3, false)]), "an older copy");
 }
 
-#[test]
-fn staged_results_that_are_too_old_count_as_missing() {
-    let t = Timestamp::from_secs;
-    for (staged_at, now, usable_then) in [(100, 100, true), (100, 160, true), (100, 161, false), (100, 50, true)] {
-        assert_eq!(usable("x", t(staged_at), t(now), secs(60)).is_some(), usable_then, "{staged_at} {now}");
-    }
-    assert_eq!(stage_max_age(secs(30), secs(300)), secs(360));
-}
-
 #[derive(Clone, Debug)]
 enum Call {
     Pass(u64),

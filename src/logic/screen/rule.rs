@@ -262,6 +262,32 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_speaks_from_its_first_version_until_before_its_last() {
+        let rule = Rule {
+            id: "r".into(),
+            region: Region::Tail,
+            pattern: Regex::new("x").unwrap(),
+            cursor: None,
+            priority: 0,
+            votes: Votes::default(),
+            since: version_numbers("2.1.0"),
+            until: version_numbers("2.2.0"),
+            why: String::new(),
+        };
+        for (version, speaks) in [
+            (None, true),
+            (Some("2.0.99"), false),
+            (Some("2.1.0"), true),
+            (Some("2.1.332"), true),
+            (Some("2.2.0"), false),
+        ] {
+            let numbers = version.and_then(version_numbers);
+            let context = Context { version: numbers.as_deref(), cursor: None };
+            assert_eq!(context.allows(&rule), speaks, "{version:?}");
+        }
+    }
+
+    #[test]
     fn versions_compare_as_numbers() {
         assert!(version_numbers("2.1.99") < version_numbers("2.1.332"));
         assert_eq!(version_numbers("2.x"), None);

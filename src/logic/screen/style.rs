@@ -222,6 +222,7 @@ mod tests {
     #[test]
     fn dim_is_a_whole_parameter_and_never_part_of_a_colour() {
         check(&["\x1b[7mr\x1b[0;2mun"], &[("run", "rdd")]);
+        check(&["\x1b[2;7ma\x1b[27mb\x1b[22mc"], &[("abc", "rd.")]);
         check(&["\x1b[38;5;2mx\x1b[38;2;2;2;2my\x1b[38:5:2mz\x1b[22mw\x1b[48;5;2mv"], &[("xyzwv", ".....")]);
     }
 

@@ -144,6 +144,7 @@ mod tests {
             &["frontmatter field: status (must be completed|partial|blocked, got 'done')"],
         );
         check(|text| text.replace("## What Remains", "### What Remains"), &["section: ## What Remains"]);
+        check(|text| text.replace("## What Remains", "## What Remains Open"), &["section: ## What Remains"]);
         check(|text| text + "\nTODO: more", &["placeholder text: TODO/FIXME present (pass --allow-todo to skip)"]);
         check(|text| text + "\nmastodon TODOS", &[]);
         check(|text| text + "\n<...>", &["placeholder text: <...> present"]);

@@ -34,7 +34,7 @@ impl Told {
     /// The table's text.
     pub fn render(&self) -> String {
         self.0.iter().fold(String::new(), |mut text, (label, class)| {
-            let _infallible = writeln!(text, "{label}\t{}", class.word());
+            let _infallible = writeln!(text, "{}", row(label, *class));
             text
         })
     }
@@ -43,6 +43,11 @@ impl Told {
     fn retained(&self) -> BTreeSet<&str> {
         self.0.iter().filter(|(_, class)| *class == Class::Retained).map(|(label, _)| label.as_str()).collect()
     }
+}
+
+/// One row of the table.
+fn row(label: &str, class: Class) -> String {
+    format!("{label}\t{}", class.word())
 }
 
 /// What this poll's findings mean.
@@ -62,7 +67,7 @@ pub fn compare(told: &Told, findings: &[Finding], unclear: &BTreeSet<String>) ->
     let current: BTreeSet<(String, Class)> = findings.iter().map(|found| (found.label.clone(), found.class)).collect();
     let kept: BTreeSet<(String, Class)> =
         told.0.iter().filter(|pair| current.contains(pair) || unclear.contains(&pair.0)).cloned().collect();
-    let left = (kept != told.0).then(|| Told(kept.clone()).render());
+    let left = (kept != told.0).then(|| Told(kept).render());
 
     let is_new =
         |found: &&Finding| found.class != Class::Retained && !told.0.contains(&(found.label.clone(), found.class));
@@ -84,10 +89,9 @@ pub fn compare(told: &Told, findings: &[Finding], unclear: &BTreeSet<String>) ->
         let names: Vec<String> = retained.iter().map(|found| format!("{} ({})", found.label, found.line)).collect();
         lines.push(format!("({} retained windows suppressed: {})", retained.len(), names.join(", ")));
     }
-    let mut after = kept;
-    after.extend(shown.iter().map(|found| (found.label.clone(), found.class)));
-    after.extend(retained.iter().map(|found| (found.label.clone(), found.class)));
-    let commit = Commit::WriteState { path: STATE_FILE.into(), text: Told(after).render() };
+    let rows = shown.iter().copied().chain(&retained).map(|found| row(&found.label, found.class)).collect();
+    // Rows, not the whole table: a worker that leaves it while the delivery is under way must not come back with it.
+    let commit = Commit::AddRows { path: STATE_FILE.into(), rows };
     let windows = shown.iter().map(|found| WindowName(found.label.clone())).collect();
     let section =
         Section { kind: SectionKind::IdleWorkers, lines, commits: vec![commit], pages: !new.is_empty(), windows };
@@ -138,16 +142,19 @@ mod tests {
         assert_eq!(result.left.as_deref(), Some("w2\twrapped\n"));
         let section = result.section.unwrap();
         assert_eq!(section.lines, ["  - w3 x"]);
-        let text = "w2\twrapped\nw3\tno-wrap-up\n".to_owned();
-        assert_eq!(section.commits, [Commit::WriteState { path: STATE_FILE.into(), text }]);
+        let rows = vec!["w3\tno-wrap-up".to_owned()];
+        assert_eq!(section.commits, [Commit::AddRows { path: STATE_FILE.into(), rows }]);
     }
 
     #[test]
     fn without_a_table_everything_is_told_once() {
         let now = [finding("w1", Class::Wrapped, "w1 x"), finding("w2", Class::NoWrapUp, "w2 x")];
         let section = compare(&Told::parse(""), &now, &BTreeSet::new()).section.unwrap();
-        let Some(Commit::WriteState { text, .. }) = section.commits.first() else { panic!() };
-        assert_eq!(compare(&Told::parse(text), &now, &BTreeSet::new()), Transitions { section: None, left: None });
+        let Some(Commit::AddRows { rows, .. }) = section.commits.first() else { panic!() };
+        assert_eq!(
+            compare(&Told::parse(&rows.join("\n")), &now, &BTreeSet::new()),
+            Transitions { section: None, left: None }
+        );
     }
 
     #[test]
@@ -172,7 +179,7 @@ mod tests {
         let now: Vec<_> = (0..130).map(|n| finding(&format!("w{n:03}"), Class::NoWrapUp, "x")).collect();
         let section = compare(&Told::default(), &now, &BTreeSet::new()).section.unwrap();
         assert_eq!(section.lines.len(), MAX_ROWS + 1);
-        let Some(Commit::WriteState { text, .. }) = section.commits.first() else { panic!() };
-        assert_eq!(text.lines().count(), MAX_ROWS);
+        let Some(Commit::AddRows { rows, .. }) = section.commits.first() else { panic!() };
+        assert_eq!(rows.len(), MAX_ROWS);
     }
 }

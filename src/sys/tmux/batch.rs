@@ -187,11 +187,6 @@ pub(super) fn sequence(commands: &[Words]) -> String {
     commands.iter().map(|words| quoted(words)).collect::<Vec<_>>().join(" ; ")
 }
 
-/// Sixteen hex digits that no screen can know.
-pub(super) fn nonce() -> String {
-    format!("{:016x}", rand::random::<u64>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

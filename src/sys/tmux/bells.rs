@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use crate::logic::ids::{SessionId, WindowId};
 
+use crate::sys::seed::mark;
+
 use super::TmuxError;
-use super::batch::{Words, literal, nonce, print, sequence};
+use super::batch::{Words, literal, print, sequence};
 use super::oneshot::{Socket, run};
 use super::parse::WindowRow;
 
@@ -33,7 +35,7 @@ pub(super) async fn clear(
     if sessions.is_empty() {
         return Ok(());
     }
-    let nonce = nonce();
+    let nonce = mark();
     let raw = run(socket, &commands(&sessions, wanted, &nonce), None, deadline, DOING).await?;
     let text = String::from_utf8_lossy(&raw);
     let count = |word: &str| text.lines().filter(|line| *line == format!("{nonce} {word}")).count();

@@ -22,8 +22,9 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{broadcast, mpsc};
 
 use crate::logic::ids::SessionId;
+use crate::sys::seed::mark;
 
-use super::batch::{Answer, Ask, nonce, print, quoted, words};
+use super::batch::{Answer, Ask, print, quoted, words};
 use super::framer::{Frame, Framer, TmuxEvent};
 use super::oneshot::{Socket, complaint_error, program, spawn_error};
 use super::parse::WindowRow;
@@ -105,7 +106,7 @@ impl Control {
         if !matches!(self.incoming.try_recv(), Err(mpsc::error::TryRecvError::Empty)) {
             return Err(io(doing, "the control client ended or sent what was not asked for"));
         }
-        let nonce = nonce();
+        let nonce = mark();
         let lines: Vec<String> = asks.iter().map(Ask::line).chain([quoted(&print(&nonce))]).collect();
         let mut unsent = lines.iter();
         let mut answers = Vec::with_capacity(lines.len());

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use tmux_interface::LoadBuffer;
 
-use super::batch::{Words, literal, nonce, print, sequence, words};
+use crate::sys::seed::mark;
+
+use super::batch::{Words, literal, print, sequence, words};
 use super::oneshot::{Socket, run};
 use super::{Act, ActOutcome, ActRefusal, GuardedAct, Key, TmuxError};
 
@@ -30,7 +32,7 @@ static BUFFERS: AtomicU64 = AtomicU64::new(0);
 /// Errors: `Malformed` for text, keys or needles that may not be sent (nothing was); every other error leaves open
 /// whether the act happened.
 pub(super) async fn carry_out(socket: &Socket, act: &GuardedAct, deadline: Duration) -> Result<ActOutcome, TmuxError> {
-    let nonce = nonce();
+    let nonce = mark();
     let number = BUFFERS.fetch_add(1, Ordering::Relaxed);
     let buffer = format!("nexus-watcher-{}-{number}-{nonce}", std::process::id());
     let plan = plan(act, &nonce, &buffer)?;

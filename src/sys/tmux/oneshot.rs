@@ -13,8 +13,10 @@ use tokio::process::Command;
 
 use crate::sys::env::{Env as _, ProcessEnv};
 
+use crate::sys::seed::mark;
+
 use super::TmuxError;
-use super::batch::{Answer, Ask, MAX_ASKS_PER_PROCESS, chain, nonce, split_chain};
+use super::batch::{Answer, Ask, MAX_ASKS_PER_PROCESS, chain, split_chain};
 
 /// Which tmux server is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,7 +148,7 @@ pub(super) async fn ask_all(
 ) -> Result<Vec<Answer>, TmuxError> {
     let mut answers = Vec::with_capacity(asks.len());
     for part in asks.chunks(MAX_ASKS_PER_PROCESS) {
-        let nonce = nonce();
+        let nonce = mark();
         let raw = run(socket, &chain(part, &nonce), None, deadline, doing).await?;
         answers.extend(split_chain(&raw, part.len(), &nonce, doing)?);
     }

@@ -57,6 +57,8 @@ struct Script {
     enters: usize,
     proof_after_enters: Option<(usize, Proof)>,
     clock: Duration,
+    /// When Enter was pressed.
+    entered_at: Vec<Duration>,
 }
 
 impl Script {
@@ -70,6 +72,7 @@ impl Script {
             enters: 0,
             proof_after_enters: None,
             clock: Duration::from_secs(1000),
+            entered_at: Vec::new(),
         }
     }
 
@@ -90,6 +93,7 @@ impl Script {
                 Step::Enter { require, .. } => {
                     assert_eq!(require.len(), 1, "an Enter always requires our own text");
                     self.enters += 1;
+                    self.entered_at.push(self.clock);
                     self.enter[(self.enters - 1).min(self.enter.len() - 1)].clone()
                 }
                 Step::Prove => Happened::Proofs(
@@ -170,6 +174,10 @@ fn a_swallowed_enter_is_pressed_again_but_the_text_never_pasted_again() {
     pane.proof_after_enters = Some(hook_after(3));
     assert_eq!(pane.run(fresh()).code(), 0);
     assert_eq!((pane.pastes, pane.enters), (1, 3));
+    // An agent ignores an Enter that comes too soon after the last, so each wait is longer than the one before.
+    let [first, second, third] = pane.entered_at.as_slice() else { panic!("{:?}", pane.entered_at) };
+    assert!(*second >= *first + ENTER_GAPS[0] && *third >= *second + ENTER_GAPS[1], "{:?}", pane.entered_at);
+    assert!(Duration::from_millis(500) <= ENTER_GAPS[0] && ENTER_GAPS[0] < ENTER_GAPS[1]);
 }
 
 #[test]
