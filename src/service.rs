@@ -29,6 +29,9 @@ use crate::sys::{liveness, logging};
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
 
+/// How often it is looked whether the instance lock still stands in its place.
+const LOCK_CHECK: Duration = Duration::from_secs(5);
+
 /// Runs the program with these arguments (the first is its name).
 pub fn main(args: Vec<OsString>) -> ExitCode {
     logging::tighten_umask();
@@ -123,7 +126,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             Err(error) => return Err(Stop::new(error.exit_code(), error)),
         }
     }
-    let lock = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
+    let mut lock = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
+    let (root, sockets) = (settings.root.clone(), settings.tmux_sockets.clone());
+    let (target, interval) = (settings.target_window.clone(), settings.interval);
     let guard = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
         .map_err(|error| Stop::new(5, format!("{error:#}")))?;
     for notice in &notices {
@@ -131,10 +136,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     }
     let ticker = Ticker::start(&state, &settings.target_window, settings.heartbeat_tick)
         .map_err(|error| Stop::new(1, format!("cannot start the heartbeat: {error}")))?;
-    let now = Clock::System.now();
-    let published = liveness::write_pid(&state)
-        .and_then(|()| liveness::write_who(&state, &now, &settings.target_window, settings.interval));
-    if let Err(error) = published {
+    if let Err(error) = publish(&state, &settings.target_window, settings.interval) {
         tracing::error!(%error, "cannot publish who watches");
     }
     tracing::info!(
@@ -165,10 +167,45 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             }
             std::future::pending::<()>().await;
         };
-        let run = daemon::run(outside, how, wake, told_to_end()?);
+        let keep_lock = async {
+            loop {
+                tokio::time::sleep(LOCK_CHECK).await;
+                if !matches!(lock.is_in_place(), Ok(false)) {
+                    continue;
+                }
+                // Somebody removed the state directory, or the file in it; another watcher may have started since.
+                match take_lock(&state, &root, &sockets) {
+                    Ok(new) => {
+                        lock = new;
+                        tracing::warn!("the instance lock was removed under a running watcher; taken again");
+                        if let Err(error) = publish(&state, &target, interval) {
+                            tracing::error!(%error, "cannot publish who watches");
+                        }
+                    }
+                    Err(Stop { code: 4, why }) => return why,
+                    Err(Stop { why, .. }) => tracing::error!(why, "the instance lock was removed and can't be taken"),
+                }
+            }
+        };
+        let (stand_down, stood_down) = tokio::sync::oneshot::channel();
+        let told = told_to_end()?;
+        let run = daemon::run(outside, how, wake, async move {
+            tokio::select! {
+                () = told => {}
+                _ = stood_down => {}
+            }
+        });
+        let keep_lock = async {
+            let why = keep_lock.await;
+            tracing::warn!(why, "another watcher has taken over this state directory; standing down");
+            // The loop ends by it; if it has ended already, so do we.
+            let _ended = stand_down.send(());
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
+            () = keep_lock => Ok(()),
         }
     });
     tracing::info!("watcher ended");
@@ -179,6 +216,12 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     drop(guard);
     drop(lock);
     ended.map_err(|error| Stop::new(1, format!("{error:#}")))
+}
+
+/// Writes down who watches.
+fn publish(state: &StateDir, target: &str, interval: Duration) -> std::io::Result<()> {
+    liveness::write_pid(state)?;
+    liveness::write_who(state, &Clock::System.now(), target, interval)
 }
 
 /// Loads the settings; a missing root is 2, a bad configuration is 1.
@@ -205,7 +248,11 @@ fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
     let mut int = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
     let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+    // A write beyond a limit on file sizes is an error like a full disk, not an end.
+    let size_limit =
+        signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).context("listening for SIGXFSZ")?;
     Ok(async move {
+        let _listened_to = size_limit;
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}
