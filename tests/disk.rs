@@ -78,8 +78,12 @@ fn a_disk_that_fills_up_after_the_paste_does_not_make_it_tell_twice() {
 fn with_its_state_directory_removed_it_stays_the_only_watcher_and_goes_on_telling() {
     let fleet = start("");
     fleet.wait_settled("the first", || told(&fleet, SIGNAL) > 0);
-    // Removed first, so that its cooldown is not gone while it still stands there.
+    // It goes first: with its cooldown gone while it is still to be told, it would rightly be told again.
     fs::remove_file(fleet.state(&format!("decisions/keeper.{SIGNAL}.json"))).unwrap();
+    fleet.wait("the decision to be off the list", || {
+        let staged = fs::read_to_string(fleet.state("scheduler-staging/pending_decisions.out"));
+        staged.is_ok_and(|text| !text.contains(SIGNAL))
+    });
     fs::remove_dir_all(fleet.state("")).unwrap();
     fleet.wait("the lock to be taken again", || fleet.state("watcher.pid").exists());
     let (code, text) = fleet.run_watcher(&[]);
