@@ -9,7 +9,8 @@ use crate::logic::time::Now;
 use crate::sys::clock::Clock;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::instance::BEACON_FILE;
-use crate::sys::lock::InstanceLock;
+use crate::sys::liveness;
+use crate::sys::lock::{self, InstanceLock, LockError};
 use crate::sys::ticker::Ticker;
 
 /// How often everything is looked at.
@@ -28,6 +29,8 @@ pub(super) struct Guard {
     pub(super) target: String,
     /// Cadence of the heartbeat.
     pub(super) tick: Duration,
+    /// Cadence of the emits, as published.
+    pub(super) interval: Duration,
     /// How we describe ourselves.
     pub(super) holder: Holder,
     /// Made once at our start.
@@ -37,9 +40,15 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Writes the first beacon: whoever holds the lock takes over from what an earlier instance left.
+    /// Says who watches, and that it lives: whoever holds the lock takes over from what an earlier instance left.
     pub(super) fn announce(&self) {
-        self.write_beacon(&Clock::System.now());
+        let now = Clock::System.now();
+        let published = liveness::write_pid(&self.state)
+            .and_then(|()| liveness::write_who(&self.state, &now, &self.target, self.interval));
+        if let Err(error) = published {
+            tracing::error!(%error, "cannot publish who watches");
+        }
+        self.write_beacon(&now);
     }
 
     /// Goes on until another instance has taken over.
@@ -73,7 +82,18 @@ impl Guard {
         }
         match self.lock.is_in_place() {
             Ok(true) => {}
-            Ok(false) => return Some(format!("the lock file {} was replaced under us", self.lock.path().display())),
+            // Somebody removed the file or the whole directory; another watcher may have started since.
+            Ok(false) => match lock::acquire(&self.state, &self.holder.render()) {
+                Ok(lock) => {
+                    self.lock = lock;
+                    tracing::warn!("the instance lock was removed under a running watcher; taken again");
+                    self.announce();
+                }
+                Err(LockError::Held { path, .. }) => {
+                    return Some(format!("another watcher holds {}, which was replaced under us", path.display()));
+                }
+                Err(error) => tracing::error!(%error, "the instance lock was removed and can't be taken again"),
+            },
             // A file system that does not answer is no proof of a second watcher.
             Err(error) => tracing::warn!(%error, "the lock file can't be looked at"),
         }
@@ -124,7 +144,6 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::lock;
 
     fn guard(dir: &std::path::Path, nonce: &str) -> Guard {
         let state = StateDir::new(dir);
@@ -134,6 +153,7 @@ mod tests {
             ticker: Ticker::start(&state, "orchestrator", Duration::from_secs(60)).unwrap(),
             target: "orchestrator".into(),
             tick: Duration::from_secs(60),
+            interval: Duration::from_secs(60),
             holder,
             nonce: nonce.into(),
             stale_after: Duration::from_secs(600),
@@ -142,13 +162,18 @@ mod tests {
     }
 
     #[test]
-    fn it_stands_down_when_the_lock_file_was_replaced() {
+    fn a_removed_lock_is_taken_again_and_one_that_another_took_is_stood_down_for() {
         let dir = tempfile::tempdir().unwrap();
         let mut guard = guard(dir.path(), "a");
         guard.announce();
         assert_eq!(guard.step(), None);
         std::fs::remove_file(guard.lock.path()).unwrap();
-        assert!(guard.step().unwrap().contains("was replaced"));
+        assert_eq!(guard.step(), None);
+        assert!(matches!(lock::probe(&guard.state), lock::Probe::Held(_)));
+        std::fs::remove_file(guard.lock.path()).unwrap();
+        let other = lock::acquire(&guard.state, "").unwrap();
+        assert!(guard.step().unwrap().contains("another watcher holds"));
+        drop(other);
     }
 
     #[test]

@@ -35,6 +35,9 @@ use guard::Guard;
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
 
+/// How often it is looked whether the instance lock still stands in its place.
+const LOCK_CHECK: Duration = Duration::from_secs(5);
+
 /// Runs the program with these arguments (the first is its name).
 pub fn main(args: Vec<OsString>) -> ExitCode {
     logging::tighten_umask();
@@ -148,20 +151,15 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     }
     let ticker = Ticker::start(&state, &settings.target_window, settings.heartbeat_tick)
         .map_err(|error| Stop::new(1, format!("cannot start the heartbeat: {error}")))?;
-    let now = Clock::System.now();
-    let published = liveness::write_pid(&state)
-        .and_then(|()| liveness::write_who(&state, &now, &settings.target_window, settings.interval));
-    if let Err(error) = published {
-        tracing::error!(%error, "cannot publish who watches");
-    }
     let mut guard = Guard {
         state: state.clone(),
         lock,
         ticker,
         target: settings.target_window.clone(),
         tick: settings.heartbeat_tick,
+        interval: settings.interval,
         holder,
-        nonce: format!("{}-{}", std::process::id(), now.at.millis()),
+        nonce: format!("{}-{}", std::process::id(), Clock::System.now().at.millis()),
         stale_after: settings.beacon_stale,
     };
     guard.announce();
@@ -266,7 +264,11 @@ fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
     let mut int = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
     let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+    // A write beyond a limit on file sizes is an error like a full disk, not an end.
+    let size_limit =
+        signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).context("listening for SIGXFSZ")?;
     Ok(async move {
+        let _listened_to = size_limit;
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}

@@ -178,8 +178,39 @@ impl Fleet {
     /// Starts the watcher.
     pub(crate) fn watch(&mut self) {
         assert!(self.watcher.is_none(), "one watcher at a time");
-        let child = self.command(env!("CARGO_BIN_EXE_nexus-watcher")).stdout(Stdio::null()).spawn().unwrap();
+        let mut command = self.command(env!("CARGO_BIN_EXE_nexus-watcher"));
+        self.watcher = Some(command.stdout(Stdio::null()).spawn().unwrap());
+    }
+
+    /// Starts a watcher that is not this fleet's own.
+    pub(crate) fn spawn_watcher(&self) -> Child {
+        let mut command = self.command(env!("CARGO_BIN_EXE_nexus-watcher"));
+        command.env_remove("NEXUS_FAULT").stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Takes a watcher for its own.
+    pub(crate) fn adopt_watcher(&mut self, child: Child) {
+        assert!(self.watcher.is_none(), "one watcher at a time");
         self.watcher = Some(child);
+    }
+
+    /// Runs another watcher to its end.
+    pub(crate) fn run_watcher(&self, args: &[&str]) -> (i32, String) {
+        let output = self.command(env!("CARGO_BIN_EXE_nexus-watcher")).args(args).output().unwrap();
+        (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    /// Whether the watcher has not ended.
+    pub(crate) fn watcher_lives(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.watcher_pid())).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+    }
+
+    /// How often the watcher has waited for something, a sign that its loop turns.
+    pub(crate) fn cpu_switches(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.watcher_pid())).unwrap_or_default();
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Waits until a fault has ended the watcher; `false` if it delivered something and goes on.
