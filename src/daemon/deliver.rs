@@ -65,7 +65,7 @@ pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> O
     let emit = &archived.emit;
     let line_breaks = u32::try_from(emit.body.matches('\n').count()).unwrap_or(u32::MAX);
     let delivery = Delivery::new(emit.signature.clone(), line_breaks, limits(out, out.settings.paste_confirm));
-    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(out, None), line_breaks).await;
+    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(None), line_breaks).await;
     conclude(out, &emit.signature, &emit.commits, &outcome).await;
     outcome
 }
@@ -79,7 +79,7 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
         limits(out, SETTLE_FOR),
         out.clock.now().uptime,
     );
-    let watch = Watch::new(out, pending.transcript.clone());
+    let watch = Watch::new(pending.transcript.clone());
     let outcome = drive(out, delivery, None, &pending.signature, watch, pending.line_breaks).await;
     match &outcome {
         Outcome::Received(_) => conclude(out, &pending.signature, &pending.commits, &outcome).await,
