@@ -574,6 +574,13 @@ fn the_example_and_the_reference_are_what_the_table_makes() {
 }
 
 #[test]
+fn sockets_that_are_not_watched_are_said() {
+    let loaded = Trial::with("monitor:\n  tmux:\n    sockets: [one, two]\n").load().unwrap();
+    let expected = "monitor.tmux.sockets: only the first, one, is watched by this version".to_owned();
+    assert!(loaded.notices.contains(&expected), "{:?}", loaded.notices);
+}
+
+#[test]
 fn the_example_says_the_defaults_except_where_it_is_listed() {
     let trial = Trial::new().file("nexus.example.yml", document::example());
     let loaded = trial.load().unwrap_or_else(|error| panic!("{error}"));

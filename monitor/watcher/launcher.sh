@@ -72,8 +72,9 @@ command -v setsid >/dev/null || fail 2 "setsid is not installed or not in PATH; 
 state=${NEXUS_STATE_DIR:-$root/monitor/.state}
 launch_lock=$state/watcher-restart.lock
 launch_log=$state/logs/launch.log
-mkdir -p -- "$state/logs" 2>/dev/null && (: >>"$launch_lock" && : >"$launch_log") 2>/dev/null ||
+if ! mkdir -p -- "$state/logs" 2>/dev/null || ! (: >>"$launch_lock" && : >"$launch_log") 2>/dev/null; then
     fail 5 "cannot write to the state directory $state; fix its place or permissions, or set NEXUS_STATE_DIR (nothing was ended or started)"
+fi
 
 # One launcher at a time, so that two of them do not end each other's watcher.
 exec 9>>"$launch_lock"

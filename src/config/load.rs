@@ -139,7 +139,10 @@ pub fn load_file(env: &dyn Env, root: &Path, file: Option<&Path>, cwd: &Path) ->
     if !problems.is_empty() {
         return Err(ConfigError { problems });
     }
-    let notices = notices(root, file, &judged, bases);
+    let mut notices = notices(root, file, &judged, bases);
+    if let [watched, _, ..] = settings.tmux_sockets.as_slice() {
+        notices.push(format!("monitor.tmux.sockets: only the first, {watched}, is watched by this version"));
+    }
     let routes = judged.values.into_iter().map(|(key, (_, route))| (key, route)).collect();
     let source = text.map(|text| Source { text, routes });
     Ok(Loaded { settings, notices, values, source })

@@ -95,7 +95,7 @@ pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> O
     let emit = &archived.emit;
     let pasted = Pasted::new(emit.signature.clone(), emit.body.clone());
     let delivery = Delivery::new(pasted, limits(out, out.settings.paste_confirm));
-    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(out, None)).await;
+    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(None)).await;
     conclude(out, &emit.signature, &emit.commits, &outcome).await;
     outcome
 }
@@ -108,7 +108,7 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
         limits(out, SETTLE_FOR),
         out.clock.now().uptime,
     );
-    let watch = Watch::new(out, pending.transcript.clone());
+    let watch = Watch::new(pending.transcript.clone());
     let outcome = drive(out, delivery, None, &pending.signature, watch).await;
     match &outcome {
         Outcome::Received(_) => conclude(out, &pending.signature, &pending.commits, &outcome).await,

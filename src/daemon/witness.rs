@@ -1,6 +1,7 @@
 //! The witnesses that are files: the prompt hook's receipt, and the session transcript.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::outside::Outside;
 use crate::logic::delivery::{Proof, ProofBy};
@@ -9,19 +10,25 @@ use crate::sys::files::{self, MAX_STATE_BYTES};
 use crate::sys::hook_files;
 use crate::sys::transcript::{self, Found};
 
+/// How often a transcript that is not there yet is looked for: a session may be in any of thousands of folders.
+const SEARCH_EVERY: Duration = Duration::from_secs(1);
+
 /// Watches the file witnesses for one signature.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// The transcript and where to read on.
     transcript: Option<(PathBuf, u64)>,
+    /// When a transcript was last looked for in vain.
+    searched: Option<Duration>,
     /// The reading failed and was logged.
     said: bool,
 }
 
 impl Watch {
     /// A watch that goes on from a journalled place in the transcript.
-    pub(super) fn new<T>(_out: &Outside<T>, from: Option<(String, u64)>) -> Self {
-        Self { transcript: from.map(|(path, offset)| (PathBuf::from(path), offset)), said: false }
+    pub(super) fn new(from: Option<(String, u64)>) -> Self {
+        let transcript = from.map(|(path, offset)| (PathBuf::from(path), offset));
+        Self { transcript, searched: None, said: false }
     }
 
     /// Notes the present end of the transcript: only what comes later is about this delivery.
@@ -43,7 +50,10 @@ impl Watch {
         if !out.settings.witnesses.transcript {
             return None;
         }
-        if self.transcript.is_none() {
+        let now = out.clock.now().uptime;
+        let is_due = self.searched.is_none_or(|at| now.saturating_sub(at) >= SEARCH_EVERY);
+        if self.transcript.is_none() && is_due {
+            self.searched = Some(now);
             // A session writes its file at its first prompt; all of a file that was not there before is later.
             self.transcript = session_file(out).map(|path| (path, 0));
         }

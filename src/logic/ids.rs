@@ -136,7 +136,9 @@ impl WindowName {
             if byte == b'%' {
                 let (high, low) = (rest.next()?, rest.next()?);
                 let digits = [high, low];
-                let text = std::str::from_utf8(&digits).ok()?;
+                // Ours are upper-case; a sign, which the parser would take, is none.
+                let is_ours = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'A'..=b'F'));
+                let text = std::str::from_utf8(&digits).ok().filter(|_| is_ours)?;
                 bytes.push(u8::from_str_radix(text, 16).ok()?);
             } else {
                 bytes.push(byte);
@@ -222,6 +224,9 @@ mod tests {
             let stem = name.file_stem();
             assert!(!stem.starts_with('.') && !stem.contains('/'), "{stem}");
             assert_eq!(WindowName::from_file_stem(&stem), Some(name));
+        }
+        for odd in ["%", "%4", "%+A", "%zz", "%e4"] {
+            assert_eq!(WindowName::from_file_stem(odd), None, "{odd}");
         }
     }
 

@@ -35,9 +35,6 @@ use guard::Guard;
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
 
-/// How often it is looked whether the instance lock still stands in its place.
-const LOCK_CHECK: Duration = Duration::from_secs(5);
-
 /// Runs the program with these arguments (the first is its name).
 pub fn main(args: Vec<OsString>) -> ExitCode {
     logging::tighten_umask();
