@@ -295,6 +295,18 @@ mod tests {
     }
 
     #[test]
+    fn a_record_under_the_bare_name_is_closed_by_the_name_that_is_told() {
+        let (_dir, state) = state();
+        let fingerprint = Fingerprint::parse("0a1b2c3d4e5f").unwrap();
+        std::fs::create_dir(state.at("decisions")).unwrap();
+        let path = state.at("decisions/two words.0a1b2c3d4e5f.json");
+        std::fs::write(path, json_line(&record("two words", "0a1b2c3d4e5f")).unwrap()).unwrap();
+        let told = list(&state).unwrap().remove(0).window;
+        assert_eq!(close(&state, &told, &fingerprint, &[]).unwrap(), Closing::Closed);
+        assert!(list(&state).unwrap().is_empty());
+    }
+
+    #[test]
     fn a_missing_folder_is_no_records() {
         let (_dir, state) = state();
         assert!(list(&state).unwrap().is_empty());

@@ -40,10 +40,17 @@ impl<'a> RecordName<'a> {
     }
 }
 
-/// The stems under which a window's records may be filed: ours first, then the older one where it differs.
+/// The stems under which a window's records may be filed: ours first, then the older one, then the bare name, where
+/// they differ. A record that was told must be found again by the name that was told.
 pub fn stems(window: &WindowName) -> Vec<String> {
-    let (own, legacy) = (window.file_stem(), window.legacy_file_stem());
-    if own == legacy || legacy.is_empty() { vec![own] } else { vec![own, legacy] }
+    let mut stems = vec![window.file_stem()];
+    let bare = if window.as_str().contains('/') { String::new() } else { window.to_string() };
+    for other in [window.legacy_file_stem(), bare] {
+        if !other.is_empty() && !stems.contains(&other) {
+            stems.push(other);
+        }
+    }
+    stems
 }
 
 #[cfg(test)]
@@ -79,8 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_an_older_stem_only_where_it_differs() {
+    fn a_window_has_other_stems_only_where_they_differ() {
         assert_eq!(stems(&WindowName("w3".into())), ["w3"]);
         assert_eq!(stems(&WindowName("a/b".into())), ["a%2Fb", "a_b"]);
+        assert_eq!(stems(&WindowName("a b".into())), ["a%20b", "a_b", "a b"]);
     }
 }
