@@ -1,5 +1,7 @@
 //! The invariants of `docs/architecture.md` that can be read off the sources.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -158,5 +160,253 @@ fn nothing_depends_on_a_path_outside_the_project() {
     let outside = ["..", "shared"].join("/");
     for (name, text) in files {
         assert!(!text.contains(&outside), "{name} names a path outside the project");
+    }
+}
+
+/// A page of the documentation.
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join("docs").join(name)).unwrap_or_else(|error| panic!("docs/{name}: {error}"))
+}
+
+/// The texts between backticks.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+/// A row of `docs/coverage.md`.
+struct CoverageRow {
+    what: String,
+    status: String,
+    places: Vec<String>,
+    tests: Vec<String>,
+}
+
+/// Every row of `docs/coverage.md`, with a complaint about each that has not four cells.
+fn coverage() -> Vec<CoverageRow> {
+    let mut rows = Vec::new();
+    for line in page("coverage.md").lines().filter(|line| line.starts_with("| ")) {
+        // A bar that belongs to a text is written `\|`.
+        let cells: Vec<String> =
+            line.replace("\\|", "\u{1}").trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+        let [what, status, places, tests] = cells.as_slice() else { panic!("not four cells: {line}") };
+        if what == "what" {
+            continue;
+        }
+        let owned = |cell: &str| quoted(cell).into_iter().map(str::to_owned).collect();
+        rows.push(CoverageRow {
+            what: what.clone(),
+            status: status.clone(),
+            places: owned(places),
+            tests: owned(tests),
+        });
+    }
+    rows
+}
+
+#[test]
+fn what_coverage_names_exists() {
+    for row in coverage() {
+        for place in &row.places {
+            assert!(root().join(place).exists(), "{}: there is no {place}", row.what);
+        }
+        for test in &row.tests {
+            let (path, name) =
+                test.split_once("::").unwrap_or_else(|| panic!("{}: {test} names no test function", row.what));
+            let text =
+                fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {path}: {error}", row.what));
+            let at = text.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{}: no test {test}", row.what));
+            let before = text[..at].lines().rev().take(3).collect::<Vec<_>>().join("\n");
+            assert!(before.contains("test]"), "{}: {test} is no test", row.what);
+        }
+    }
+}
+
+#[test]
+fn every_coverage_row_has_a_status_that_holds() {
+    /// The numbers after each `issue ` in a text.
+    fn issues(text: &str) -> Vec<u32> {
+        text.split("issue ")
+            .skip(1)
+            .filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok())
+            .collect()
+    }
+    let contracts = page("contracts.md");
+    let departures = contracts.split("## 9.").nth(1).and_then(|text| text.split("## 10.").next()).unwrap();
+    for CoverageRow { what, status, places, tests } in coverage() {
+        let shown = !places.is_empty() && !tests.is_empty();
+        let planned = issues(&status);
+        assert!(planned.iter().all(|issue| (3..=12).contains(issue)), "{what}: {status}");
+        if status == "built" {
+            assert!(shown, "{what} is said to be built, by no file or no test");
+        } else if status.starts_with("planned (issue ") {
+            assert!(planned.len() == 1 && status.ends_with(')') && !shown, "{what}: {status}");
+        } else if status.starts_with("part: ") {
+            assert!(shown && !planned.is_empty(), "{what}: which part by what, and which issue brings the rest?");
+        } else if let Some(line) = status.strip_prefix("departs (§9.") {
+            let line = line.split(')').next().unwrap();
+            assert!(departures.contains(&format!("\n{line}. ")), "{what}: contracts.md §9 has no line {line}");
+            assert!(shown, "{what} departs, by no file or no test");
+        } else {
+            panic!("{what}: no such status: {status}");
+        }
+    }
+}
+
+/// Rows of `docs/coverage.md`, counted against the specifications. It only grows.
+const COVERAGE_ROWS: usize = 341;
+
+#[test]
+fn no_row_of_coverage_vanishes() {
+    let rows = coverage();
+    assert!(rows.len() >= COVERAGE_ROWS, "{} rows of {COVERAGE_ROWS}", rows.len());
+    // The tables of the specifications, each row by its first word.
+    let named = |word: &str| rows.iter().any(|row| row.what.contains(&format!("`{word}")));
+    for task in "target_window orchestrator_liveness over_limit_wakes pending_decisions requests_poll detect_unstick \
+                 deliveries_poll orphan_async_wakes bell_windows snapshot_local idle_section over_limit_scan \
+                 orphan_async_scan compose_emit prune_archive github_poll full_state_snap functional_check \
+                 comment_surface reports_roll cc_version_check cc_auto_update version_check clone_drift service_health"
+        .split_whitespace()
+    {
+        assert!(named(task), "no row for the task {task}");
+    }
+    for word in "watcher-heartbeat watcher-progress watcher-cycle UP BUSY WEDGED DOWN wrapped wrapped-but-stub \
+                 no-wrap-up idle-too-long healthy bypass stale watch.enabled watch.resumes watch.respawns \
+                 watch.staleMinutes watch.intervalMinutes watch.learn watch.spinFailures resume respawn orphan \
+                 unmeasured watch-error exit live-local stale-reboot live-remote unknown none same-host corrupt"
+        .split_whitespace()
+    {
+        assert!(named(word), "no row for {word}");
+    }
+}
+
+#[test]
+fn every_verb_is_documented() {
+    let commands = page("commands.md");
+    let mut verbs = 0;
+    for (name, text) in sources("src/cli") {
+        let code = shipped(&text);
+        if !code.contains("const VERB: Verb") {
+            continue;
+        }
+        verbs += 1;
+        let file = name.rsplit('/').next().unwrap().trim_end_matches(".rs").replace('_', "-");
+        let section = commands
+            .split("\n## ")
+            .find(|section| section.starts_with(&format!("ng {file}\n")))
+            .unwrap_or_else(|| panic!("docs/commands.md has no section \"ng {file}\""));
+        assert!(section.contains("Exit codes: "), "ng {file} has no exit codes");
+        assert!(section.contains("```sh\n"), "ng {file} has no example");
+        let about = code.split(".about(\"").skip(1).filter_map(|rest| rest.split('"').next());
+        for about in about {
+            assert!(section.contains(about), "ng {file} lacks: {about}");
+        }
+        let long = code.split(".long(\"").skip(1).filter_map(|rest| rest.split('"').next());
+        for flag in long {
+            assert!(section.contains(&format!("`--{flag}")), "ng {file} lacks --{flag}");
+        }
+    }
+    let listed = shipped(&fs::read_to_string(root().join("src/cli/mod.rs")).unwrap()).matches("::VERB,").count();
+    assert_eq!((verbs, commands.matches("\n## ng ").count()), (listed, listed));
+}
+
+#[test]
+fn every_decision_record_has_a_number_of_its_own() {
+    let mut numbers = BTreeSet::new();
+    for entry in fs::read_dir(root().join("docs/adr")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let number = name.split('-').next().unwrap().to_owned();
+        assert!(number.len() == 4 && number.bytes().all(|b| b.is_ascii_digit()), "{name}");
+        let text = page(&format!("adr/{name}"));
+        assert!(text.starts_with(&format!("# {number} ")), "{name} has another number in its title");
+        for part in ["Status: ", "## Context\n", "## Decision\n", "## How we would notice it was wrong\n"] {
+            assert!(text.contains(part), "{name} lacks {part:?}");
+        }
+        assert!(numbers.insert(number.clone()), "{number} is taken twice");
+    }
+    assert_eq!(
+        numbers.last().map(String::as_str),
+        Some(format!("{:04}", numbers.len()).as_str()),
+        "a number is missing"
+    );
+}
+
+#[test]
+fn every_module_is_on_the_map() {
+    let map = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let design = page("architecture.md");
+    for line in map.lines().filter_map(|line| line.strip_prefix("pub mod ")) {
+        let module = line.trim_end_matches(';');
+        assert!(map.contains(&format!("//! - [`{module}`]")), "src/lib.rs does not say what {module} is");
+        let shown = [format!("`src/{module}/`"), format!("`src/{module}.rs`")];
+        assert!(shown.iter().any(|place| design.contains(place)), "docs/architecture.md has no {module} on its map");
+    }
+}
+
+/// Asserts that a package is used in these places only: a file, or a folder that ends in `/`.
+fn check_users(package: &str, places: &[&str]) {
+    let mut users = holders(&format!("{package}::"));
+    users.extend(holders(&format!("use {package}")));
+    assert!(!users.is_empty(), "{package} is used nowhere");
+    for user in users {
+        let allowed = places.iter().any(|place| user == *place || (place.ends_with('/') && user.starts_with(place)));
+        assert!(allowed, "{user} uses {package}, which belongs to {places:?} (docs/adr/0001-packages.md)");
+    }
+}
+
+#[test]
+fn each_replaceable_package_has_one_place() {
+    check_users("tmux_interface", &["src/sys/tmux/"]);
+    check_users("serde_yaml", &["src/config/yaml.rs", "src/agents/profile.rs"]);
+    check_users("fs2", &["src/sys/lock.rs"]);
+    check_users("hostname", &["src/sys/"]);
+}
+
+#[test]
+fn a_delivery_presses_enter_and_the_vi_guard_only() {
+    for (name, text) in sources("src") {
+        if name.starts_with("src/sys/tmux/") {
+            continue;
+        }
+        let code = shipped(&text);
+        for (at, _) in code.match_indices("Key::") {
+            let before = code[..at].chars().next_back();
+            if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
+                continue;
+            }
+            let key: String = code[at + 5..].chars().take_while(char::is_ascii_alphanumeric).collect();
+            let demo = name.starts_with("src/demo/") || name.starts_with("src/config/");
+            assert!(
+                demo || (["Enter", "LetterI", "BSpace"].contains(&key.as_str()) && name == "src/daemon/actuate.rs"),
+                "{name} presses {key}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_documentation_stands_alone() {
+    let mut pages = vec!["README.md".to_owned()];
+    for dir in ["docs", "docs/adr"] {
+        for entry in fs::read_dir(root().join(dir)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "md") {
+                pages.push(path.strip_prefix(root()).unwrap().display().to_string());
+            }
+        }
+    }
+    for name in pages {
+        let text = fs::read_to_string(root().join(&name)).unwrap();
+        for outside in ["../", "-facts.md", "style-examples", "crates.md"] {
+            assert!(!text.contains(outside), "{name} names {outside}, which is not in the project");
+        }
+        // A page or a source that is named in backticks exists.
+        for path in quoted(&text).into_iter().filter(|path| !path.contains([' ', '<', '*', '…', '%'])) {
+            let is_source = ["src/", "tests/", "docs/", "scripts/"].iter().any(|dir| path.starts_with(dir));
+            let file = path.split("::").next().unwrap();
+            let later = ["simulation", "conformance", "crash", "fuzz", "adding-an-agent"]
+                .iter()
+                .any(|word| file.contains(word));
+            assert!(!is_source || later || root().join(file).exists(), "{name} names {path}, which does not exist");
+        }
     }
 }

@@ -257,3 +257,19 @@ fn hostile_text_cannot_leave_the_paste_or_forge_a_signature() {
     let trailers = text.lines().filter(|line| line.starts_with("--- nexus-emit-sig")).count();
     assert_eq!(trailers, 1, "{text}");
 }
+
+#[test]
+fn the_vi_guard_is_pressed_only_where_it_is_asked_for() {
+    for (setting, keys) in [("always", true), ("never", false), ("auto", false)] {
+        let mut fleet = Fleet::new();
+        fleet.configure(&format!("monitor:\n  interval_seconds: 1\n  paste:\n    vi_guard: {setting}\n"));
+        fleet.orchestrator(&format!("{} --vim", fleet.hooks("orchestrator")));
+        fleet.decide("keeper", "0a1b2c3d4e5f");
+        fleet.watch();
+        fleet.wait_emit(setting, received);
+        assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 1, "{setting}");
+        let read: String =
+            fleet.log("orchestrator").iter().filter_map(|event| event["bytes"].as_str().map(str::to_owned)).collect();
+        assert_eq!(read.starts_with("i\\x7f"), keys, "{setting}: {read}");
+    }
+}

@@ -111,7 +111,7 @@ fn a_second_start_is_refused_and_ensure_has_nothing_to_do() {
     let nexus = Nexus::new();
     check(&nexus.launch(&[]), 0, "started");
     let first = nexus.pid();
-    check(&nexus.launch(&[]), 4, "--replace takes over");
+    check(&nexus.launch(&[]), 4, "take over with --replace");
     check(&nexus.launch(&["--ensure"]), 0, "nothing to do");
     check(&nexus.launch(&["--instance-status"]), 0, "instance-lock: HELD");
     assert_eq!(nexus.pid(), first);

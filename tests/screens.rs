@@ -68,7 +68,7 @@ fn screens() -> Vec<Screen> {
             found.push(Screen { name, label, capture });
         }
     }
-    assert!(found.len() > 400, "only {} captures found", found.len());
+    assert!(found.len() > 600, "only {} captures found", found.len());
     found
 }
 
@@ -519,6 +519,28 @@ const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
 ];
 
 #[test]
+fn every_fingerprint_is_seen_on_a_capture_or_listed_as_not_seen() {
+    let claude = claude();
+    let mut seen = BTreeSet::new();
+    for screen in screens() {
+        let facts = live_facts(&screen.label);
+        let wanted = pane::wanted_style(&claude, screen.capture.plain());
+        let styled = wanted.map(|(first, last)| (first, screen.capture.styled(first, last)));
+        let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+        seen.extend(pane::matches(&claude, &facts, screen.capture.plain(), styled).into_iter().map(|(_, id, _)| id));
+    }
+    let text = std::fs::read_to_string(root().join("docs/accuracy.md")).unwrap();
+    let listed: BTreeSet<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("- `")?.split_once('`').map(|(id, _)| id.to_owned()))
+        .filter(|id| !id.contains("--"))
+        .collect();
+    let ids: BTreeSet<String> = claude.screen.rules.iter().map(|rule| rule.id.clone()).collect();
+    let not_seen: BTreeSet<String> = ids.difference(&seen).cloned().collect();
+    assert_eq!(listed, not_seen, "the list of rules without a capture in docs/accuracy.md must be the right-hand one");
+}
+
+#[test]
 fn every_fingerprint_matches_its_texts_and_no_near_miss() {
     let profiles = Profiles::builtin().unwrap();
     let rules: Vec<_> = profiles.iter().flat_map(|profile| &profile.screen.rules).collect();
@@ -616,6 +638,25 @@ fn a_turn_without_its_closing_line_is_not_idle_where_the_footer_is_silent() {
         let verdict = judge_capture(&claude, &ScreenFacts::default(), &drawn(above, EMPTY_BOX, below));
         assert_eq!(verdict.state, state, "{above}\n{below}");
     }
+}
+
+#[test]
+fn a_turning_title_tells_of_a_turn_only_where_the_agent_is_on_the_screen() {
+    let claude = claude();
+    let facts = ScreenFacts { title: Some("⠂ Fix the loader".into()), ..ScreenFacts::default() };
+    let viewer = format!("● Some text\n{}\n  Showing detailed transcript · ctrl+o to toggle", "─".repeat(60));
+    let box_of = |below: &str| drawn("● Some text", EMPTY_BOX, below);
+    for (capture, state) in [
+        (Capture::from_bytes(viewer.as_bytes()), State::Busy),
+        (box_of("  ? for shortcuts"), State::Busy),
+        (box_of("  ⏸ manual mode on · 1 shell · ↓ to manage"), State::WorkingBackground),
+        (box_of("  ? for shortcuts\ndemo$ "), State::Unknown),
+        (Capture::from_bytes(b"demo$ "), State::Unknown),
+    ] {
+        assert_eq!(judge_capture(&claude, &facts, &capture).state, state);
+    }
+    let quiet = ScreenFacts { title: Some("✳ Fix the loader".into()), ..ScreenFacts::default() };
+    assert_eq!(judge_capture(&claude, &quiet, &Capture::from_bytes(viewer.as_bytes())).state, State::Unknown);
 }
 
 #[test]

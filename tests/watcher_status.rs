@@ -74,6 +74,37 @@ fn the_exit_code_is_the_verdict() {
 }
 
 #[test]
+fn the_configured_interval_is_what_counts() {
+    let nexus = Nexus::new();
+    nexus.write("watcher-heartbeat", b"pid=4194305\n");
+    nexus.write("nexus-instance.lock", b"pid: 4194305\nhost: elsewhere\n");
+    let lock = fs::File::open(nexus.state("nexus-instance.lock")).unwrap();
+    fs2::FileExt::lock_exclusive(&lock).unwrap();
+    nexus.write("watcher-cycle", b"period_s=300\nema_s=300\n");
+    check(&nexus.status(&[]), 1, "state=BUSY");
+    fs::write(nexus.dir.path().join("nexus.yml"), "monitor:\n  interval_seconds: 300\n").unwrap();
+    check(&nexus.status(&[]), 0, "state=UP");
+    let tasks = nexus
+        .run(Path::new(env!("CARGO_BIN_EXE_ng")), &["--root", nexus.dir.path().to_str().unwrap(), "--json", "tasks"]);
+    check(&tasks, 0, "\"every_s\": 300");
+    // A broken configuration is said, and the question is answered all the same.
+    fs::write(nexus.dir.path().join("nexus.yml"), "monitor: [\n").unwrap();
+    check(&nexus.status(&[]), 1, "the cadences are the defaults");
+}
+
+#[test]
+fn the_root_flag_wins_over_the_environment() {
+    let (asked, other) = (Nexus::new(), Nexus::new());
+    other.write("watcher-heartbeat", b"pid=4194305\n");
+    let output = Command::new(env!("CARGO_BIN_EXE_ng"))
+        .args(["--root", asked.dir.path().to_str().unwrap(), "watcher-status"])
+        .env("NEXUS_STATE_DIR", other.state(""))
+        .output()
+        .unwrap();
+    check(&output, 3, "state=NO-HEARTBEAT");
+}
+
+#[test]
 fn rubbish_is_passed_over_and_cannot_command_the_terminal() {
     let nexus = Nexus::new();
     for name in ["watcher-heartbeat", "watcher-cycle", "watcher.lock", "nexus-instance.lock", "watcher-scheduler.jsonl"]
@@ -99,7 +130,7 @@ fn what_is_no_verdict_has_a_code_of_its_own() {
     check(
         &nexus.run(ng, &["--root", "/does/not/exist", "watcher-status"]),
         64,
-        "there is no directory /does/not/exist",
+        "--root /does/not/exist: there is no such folder",
     );
 }
 

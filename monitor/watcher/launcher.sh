@@ -66,14 +66,14 @@ if [ "$mode" = status ]; then
     exec "$program" --root "$root" --instance-status
 fi
 
-command -v tmux >/dev/null || fail 2 "tmux is not installed"
-command -v setsid >/dev/null || fail 2 "setsid (util-linux) is not installed"
+command -v tmux >/dev/null || fail 2 "tmux is not installed or not in PATH; install it (Debian: apt-get install tmux)"
+command -v setsid >/dev/null || fail 2 "setsid is not installed or not in PATH; install it (Debian: apt-get install util-linux)"
 
 state=${NEXUS_STATE_DIR:-$root/monitor/.state}
 launch_lock=$state/watcher-restart.lock
 launch_log=$state/logs/launch.log
 mkdir -p -- "$state/logs" 2>/dev/null && (: >>"$launch_lock" && : >"$launch_log") 2>/dev/null ||
-    fail 5 "cannot write to the state directory $state; nothing was ended or started"
+    fail 5 "cannot write to the state directory $state; fix its place or permissions, or set NEXUS_STATE_DIR (nothing was ended or started)"
 
 # One launcher at a time, so that two of them do not end each other's watcher.
 exec 9>>"$launch_lock"
@@ -93,8 +93,8 @@ if [ "$mode" != replace ] && held; then
         say "a watcher is running; nothing to do"
         exit 0
     fi
-    "$program" --root "$root" --instance-status >&2 9>&-
-    fail 4 "another watcher holds $state; --replace takes over from it"
+    who=$("$program" --root "$root" --instance-status 9>&- | sed -n 's/^assessment=//p; s/^pid: */pid /p; s/^host: */on /p' | tr '\n' ' ')
+    fail 4 "another watcher holds $state${who:+ (${who% })}; use it, or take over with --replace"
 fi
 
 set -- --root "$root"

@@ -35,17 +35,21 @@ fn command() -> Command {
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     match args.subcommand() {
         Some(("check", sub)) => check(invocation, sub.get_one::<PathBuf>("file").map(PathBuf::as_path)),
-        Some(("doc", _)) => {
-            render::line(document::reference().trim_end());
-            Ok(0)
-        }
-        Some(("example", _)) => {
-            render::line(document::example().trim_end());
-            Ok(0)
-        }
+        Some(("doc", _)) => text(invocation, &document::reference()),
+        Some(("example", _)) => text(invocation, &document::example()),
         Some(("get", sub)) => get(invocation, sub.get_one::<String>("key").map_or("", String::as_str)),
         _ => show(invocation),
     }
+}
+
+/// `doc` and `example`: a file as it should be.
+fn text(invocation: &Invocation, text: &str) -> anyhow::Result<u8> {
+    if invocation.json {
+        render::json(&json!({"text": text}))?;
+    } else {
+        render::line(text.trim_end());
+    }
+    Ok(0)
 }
 
 /// `check [FILE]`: a named file is checked alone, without the environment's values.

@@ -8,7 +8,7 @@ use crate::sys::files::{self, StateDir};
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
 
-/// Largest event log that is read, in bytes; the log is rotated long before.
+/// How much of the end of the event log is read, in bytes; the log is rotated long before.
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
 fn command() -> Command {
@@ -36,7 +36,7 @@ fn command() -> Command {
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let state = super::state_dir(invocation)?;
     let path = state.at(journal::EMITS);
-    let text = files::read_text(&path, MAX_LOG_BYTES)
+    let text = files::read_tail(&path, MAX_LOG_BYTES)
         .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?
         .unwrap_or_default();
     let (rows, unreadable) = journal::fold(&text);
@@ -51,9 +51,10 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     if invocation.json {
         render::json(&newest)?;
     } else if newest.is_empty() {
-        render::note(
-            "no emits yet: nothing has been told to the orchestrator (is the watcher running? ng watcher-status)",
-        );
+        render::note(&format!(
+            "no emits yet in {}: nothing was told to the orchestrator (does the watcher run? ng watcher-status)",
+            state.path().display()
+        ));
     } else {
         for row in newest {
             render::line(&line(row));

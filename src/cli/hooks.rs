@@ -60,7 +60,11 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let out = std::path::absolute(&out).with_context(|| format!("finding the place of {}", out.display()))?;
     files::write_atomic(&out, format!("{settings}\n").as_bytes(), Durability::Hint)
         .with_context(|| format!("writing the hook settings {}", out.display()))?;
-    render::line(&out.display().to_string());
+    if invocation.json {
+        render::json(&serde_json::json!({"file": out.display().to_string()}))?;
+    } else {
+        render::line(&out.display().to_string());
+    }
     Ok(0)
 }
 

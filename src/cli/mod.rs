@@ -1,4 +1,4 @@
-//! `ng`: the command of the orchestrator agent and of people. One file a verb; [`COMMANDS`] lists them.
+//! `ng`: the command of the orchestrator agent and of people. One file a verb; `COMMANDS` lists them.
 //!
 //! Results go to standard output, everything else to standard error, both through [`render`] only. Exit codes are the
 //! table in `docs/contracts.md` §2. A broken pipe is success.
@@ -10,8 +10,9 @@ use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::load::{self, Loaded};
+use crate::config::resolved::Settings;
 use crate::sys::env::{Env, ProcessEnv};
-use crate::sys::files::StateDir;
+use crate::sys::files::{self, StateDir};
 
 pub mod render;
 
@@ -22,6 +23,7 @@ mod emits;
 mod hook;
 mod hooks;
 mod log_action;
+mod pane_live;
 mod pane_state;
 mod tasks;
 mod watcher_status;
@@ -51,6 +53,24 @@ impl Invocation {
     /// Errors: every problem of the configuration, each with its place and key.
     pub(crate) fn settings(&self) -> anyhow::Result<Loaded> {
         Ok(load::load(&self.env(), self.root.as_deref(), &current_dir()?)?)
+    }
+
+    /// The settings for a question about a running watcher, which is answered even where the configuration is broken:
+    /// then by the defaults, which is said.
+    ///
+    /// Errors: nothing says which nexus is meant.
+    pub(crate) fn settings_or_defaults(&self) -> anyhow::Result<Settings> {
+        let state = state_dir(self)?;
+        match self.settings() {
+            Ok(loaded) => Ok(loaded.settings),
+            Err(error) => {
+                render::note(&format!(
+                    "ng: the cadences are the defaults, since the configuration can't be used: {error:#}"
+                ));
+                let root = self.root.clone().unwrap_or_default();
+                Ok(Settings { state_dir: state.path().to_owned(), ..Settings::defaults(&root) })
+            }
+        }
     }
 
     /// The environment that this verb sees.
@@ -113,24 +133,37 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
         Ok(matches) => matches,
         Err(error) => {
             let usage = verb_named.map_or(2, |verb| verb.usage);
-            return ExitCode::from(render::usage_error(&error, usage));
+            let program =
+                verb_named.map_or_else(|| "ng".to_owned(), |verb| format!("ng {}", (verb.command)().get_name()));
+            return ExitCode::from(render::usage_error(&program, &error, usage));
         }
     };
     let Some((name, sub)) = matches.subcommand() else { return ExitCode::from(2) };
     let verb = verb_by_name(name).expect("clap only accepts registered verbs");
     let invocation = Invocation { root: sub.get_one("root").cloned(), json: sub.get_flag("json") };
     match (verb.run)(&invocation, sub) {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => ExitCode::from(render::exit_code(&format!("ng {name}"), code)),
         Err(error) => ExitCode::from(render::failure(name, &error)),
     }
 }
 
 /// The state directory, without reading the configuration: `NEXUS_STATE_DIR`, else below the root.
+///
+/// Errors: no nexus is found, or the directory can't be looked into, which must not pass for an empty one.
 pub(crate) fn state_dir(invocation: &Invocation) -> anyhow::Result<StateDir> {
     let here = current_dir()?;
     let env = invocation.env();
-    let root = load::find_root(&env, invocation.root.as_deref(), &here)?;
-    Ok(StateDir::new(load::state_dir(&env, &root, &here)?))
+    // A hook or a script that names the state directory needs no root.
+    let root = match env.non_empty("NEXUS_STATE_DIR") {
+        Some(_) => here.clone(),
+        None => load::find_root(&env, invocation.root.as_deref(), &here)?,
+    };
+    let state = StateDir::new(load::state_dir(&env, &root, &here)?);
+    files::check_dir(state.path()).with_context(|| {
+        let path = state.path().display();
+        format!("cannot look into the state directory {path} (check its path and permissions, or set NEXUS_STATE_DIR)")
+    })?;
+    Ok(state)
 }
 
 /// The environment of a verb: `--root` wins over every variable that would lead elsewhere.

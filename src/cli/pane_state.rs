@@ -1,15 +1,18 @@
 //! `ng pane-state`: what a pane is doing, and why. A saved screen is judged the way a live one is.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::pane_live::{self, Answer, Which};
 use super::{Invocation, Verb, render};
 use crate::agents::Profiles;
 use crate::logic::pane::{self, Evidence, PaneVerdict, ScreenFacts, State, Witness};
 use crate::logic::screen::Capture;
+use crate::logic::snapshot::ObservedPane;
 use crate::logic::time::age_text;
 use crate::sys::files;
 
@@ -18,11 +21,23 @@ pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
 fn command() -> Command {
     Command::new("pane-state")
         .about("Say what a pane is doing, and why")
+        .after_help("Exit: 0 classified, 2 could not look, 3 no such window, 64 usage.")
+        .arg(
+            Arg::new("window")
+                .value_name("WINDOW")
+                .help("A window by name, index, @id or session:index, or a pane by %id"),
+        )
+        .arg(
+            Arg::new("all")
+                .long("all")
+                .action(ArgAction::SetTrue)
+                .help("Every watched window (or those of session WINDOW)"),
+        )
         .arg(
             Arg::new("capture")
                 .long("capture")
                 .value_name("FILE")
-                .required(true)
+                .conflicts_with_all(["window", "all"])
                 .value_parser(clap::value_parser!(PathBuf))
                 .help("Judge a saved screen (capture-pane -p -e) instead of a live pane"),
         )
@@ -40,7 +55,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         render::note(&format!("ng pane-state: no agent profile {name:?}; known are: {}", known.join(", ")));
         return Ok(64);
     }
-    let path = args.get_one::<PathBuf>("capture").context("--capture needs a file")?;
+    let Some(path) = args.get_one::<PathBuf>("capture") else { return live(invocation, args) };
     let text = match read_capture(path) {
         Ok(text) => text,
         Err(error) => {
@@ -59,11 +74,61 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Reads a saved screen.
+/// Judges live panes.
+fn live(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
+    let window = args.get_one::<String>("window").map(String::as_str);
+    let which = match (args.get_flag("all"), window) {
+        (true, session) => Which::All(session),
+        (false, Some(window)) => Which::One(window),
+        (false, None) => {
+            render::note(
+                "ng pane-state: which pane? Give a window, %pane or --all, or --capture FILE for a saved screen",
+            );
+            return Ok(64);
+        }
+    };
+    let panes = match pane_live::look(invocation, which) {
+        Ok(Answer::Judged(panes)) => panes,
+        Ok(Answer::CannotLook(why)) => return Ok(refuse(2, &why)),
+        Ok(Answer::NoSuchWindow(why)) => return Ok(refuse(3, &format!("{why}; list them with: ng pane-state --all"))),
+        Ok(Answer::Ambiguous(why)) => return Ok(refuse(64, &why)),
+        Err(error) => return Ok(refuse(2, &format!("{error:#}"))),
+    };
+    let label = |pane: &ObservedPane| Label {
+        window: Some(pane.facts.window_index),
+        name: Some(pane.facts.window_name.0.clone()),
+        active: pane.facts.window_active,
+    };
+    if invocation.json && args.get_flag("all") {
+        let labels: Vec<(Label, &PaneVerdict)> = panes.iter().map(|pane| (label(pane), &pane.verdict)).collect();
+        let documents: Vec<Document<'_>> = labels.iter().map(|(label, verdict)| document(label, verdict)).collect();
+        render::json(&documents)?;
+        return Ok(0);
+    }
+    for pane in &panes {
+        print(invocation.json, args.get_flag("explain"), &label(pane), &pane.verdict)?;
+    }
+    Ok(0)
+}
+
+/// Says why there is no verdict.
+fn refuse(code: u8, why: &str) -> u8 {
+    render::note(&format!("ng pane-state: {why}"));
+    code
+}
+
+/// Reads a saved screen; also from a pipe, as a shell hands one over.
 fn read_capture(path: &Path) -> anyhow::Result<String> {
-    files::read_text(path, files::MAX_STATE_BYTES)
-        .with_context(|| format!("reading the saved screen {}", path.display()))?
-        .with_context(|| format!("no saved screen {}; make one with `tmux capture-pane -p -e`", path.display()))
+    let reading = || format!("reading the saved screen {}", path.display());
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            anyhow::bail!("no saved screen {}; make one with `tmux capture-pane -p -e`", path.display())
+        }
+        opened => opened.with_context(reading)?,
+    };
+    let mut bytes = Vec::new();
+    file.take(files::MAX_STATE_BYTES).read_to_end(&mut bytes).with_context(reading)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Judges a saved screen by the first profile that recognises anything on it.
@@ -93,12 +158,7 @@ pub(crate) struct Label {
 /// Prints a verdict as a line, with reasons, or as JSON.
 pub(crate) fn print(json: bool, explain: bool, label: &Label, verdict: &PaneVerdict) -> anyhow::Result<()> {
     if json {
-        return render::json(&Document {
-            window: label.window,
-            name: label.name.as_deref(),
-            active: label.active,
-            verdict,
-        });
+        return render::json(&document(label, verdict));
     }
     render::line(&verdict_line(label, verdict));
     if explain {
@@ -107,6 +167,11 @@ pub(crate) fn print(json: bool, explain: bool, label: &Label, verdict: &PaneVerd
         }
     }
     Ok(())
+}
+
+/// The JSON form of a verdict.
+fn document<'a>(label: &'a Label, verdict: &'a PaneVerdict) -> Document<'a> {
+    Document { window: label.window, name: label.name.as_deref(), active: label.active, verdict }
 }
 
 /// A verdict as JSON.
@@ -172,8 +237,9 @@ fn evidence_line(evidence: &Evidence) -> String {
     if let Some(source) = &evidence.source {
         let _infallible = write!(line, " file={source}");
     }
-    if let Some(text) = &evidence.line {
-        let shown: String = text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    let shown: String =
+        evidence.line.iter().flat_map(|text| text.chars()).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    if !shown.trim().is_empty() {
         let _infallible = write!(line, ": {}", shown.trim());
     }
     line

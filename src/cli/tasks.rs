@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{ArgMatches, Command};
 use serde::Serialize;
 
-use super::{Invocation, Verb, render, watcher_status};
+use super::{Invocation, Verb, render};
 use crate::config::resolved::Settings;
 use crate::logic::schedule::{Phase, Telemetry};
 use crate::logic::time::{Now, Timestamp, age_text};
@@ -24,7 +24,7 @@ fn command() -> Command {
 }
 
 fn run(invocation: &Invocation, _args: &ArgMatches) -> anyhow::Result<u8> {
-    let settings = watcher_status::settings(invocation)?;
+    let settings = invocation.settings_or_defaults()?;
     let rows = rows(&settings, &Clock::System.now());
     if invocation.json {
         render::json(&rows)?;

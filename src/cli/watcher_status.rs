@@ -10,17 +10,19 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Invocation, Verb, render, tasks};
-use crate::config::resolved::Settings;
+use crate::logic::delivery::journal;
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, judge};
 use crate::sys::clock::Clock;
-use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::Here;
 use crate::sys::liveness::{self, Liveness};
 use crate::sys::lock::Probe;
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
+
+/// How much of the end of `emits.jsonl` is read for the newest emit, in bytes.
+const MAX_TAIL_BYTES: u64 = 64 << 10;
 
 /// Exit code of a question that could not be answered.
 const NO_VERDICT: u8 = 64;
@@ -48,31 +50,17 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     }
 }
 
-/// The settings of the nexus that is asked.
-pub(super) fn settings(invocation: &Invocation) -> anyhow::Result<Settings> {
-    let env = ProcessEnv;
-    let root = match invocation.root.clone().or_else(|| env.non_empty("NEXUS_ROOT").map(Into::into)) {
-        Some(root) => root,
-        None => std::env::current_dir().context("finding the current directory; say --root DIR")?,
-    };
-    anyhow::ensure!(root.is_dir(), "there is no directory {}; say --root DIR or set NEXUS_ROOT", root.display());
-    let mut settings = Settings::defaults(&root);
-    if let Some(state_dir) = env.non_empty("NEXUS_STATE_DIR") {
-        settings.state_dir = state_dir.into();
-    }
-    Ok(settings)
-}
-
 /// Looks, judges and prints.
 fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdict> {
-    let settings = settings(invocation)?;
+    let settings = invocation.settings_or_defaults()?;
     let state = StateDir::new(&settings.state_dir);
     let now = Clock::System.now();
     let seen = liveness::look(&state, &now).with_context(|| {
         format!("looking into the state directory {}; check its path and permissions", state.path().display())
     })?;
     let judgement = judge(&seen.facts, settings.interval, None);
-    let status = Status::new(&seen, &judgement, &Here::look(), archived(&state));
+    let mut status = Status::new(&seen, &judgement, &Here::look(), archived(&state));
+    status.delivery = delivery(&state);
     let rows = if with_scheduler { tasks::rows(&settings, &now) } else { Vec::new() };
     if invocation.json {
         render::json(&WithScheduler { status: &status, scheduler: with_scheduler.then_some(&rows) })?;
@@ -83,6 +71,16 @@ fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdi
         }
     }
     Ok(judgement.verdict)
+}
+
+/// What became of the newest emit, in a few words; `None` if there is none.
+fn delivery(state: &StateDir) -> Option<String> {
+    let text = files::read_tail(&state.at(journal::EMITS), MAX_TAIL_BYTES).ok()??;
+    let (rows, _) = journal::fold(&text);
+    let row = rows.last()?;
+    let detail = row.detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();
+    let witness = row.witness.map(|witness| format!(" witness={}", witness.word())).unwrap_or_default();
+    Some(format!("{} {}{witness}{detail}", row.sig, row.outcome))
 }
 
 /// How many emits are archived.
@@ -122,6 +120,8 @@ struct Status {
     instance_lock: String,
     hosting: &'static str,
     archived_diffs: usize,
+    /// What became of the newest emit; a held one says why.
+    delivery: Option<String>,
     /// What is odd though it does not change the verdict.
     warning: Option<String>,
 }
@@ -165,6 +165,7 @@ impl Status {
             instance_lock: instance_lock(&seen.lock, here),
             hosting: "headless",
             archived_diffs,
+            delivery: None,
             warning,
         }
     }
@@ -182,6 +183,9 @@ impl Status {
             format!("hosting: {}", self.hosting),
             format!("archived_diffs: {}", self.archived_diffs),
         ];
+        if let Some(delivery) = &self.delivery {
+            lines.push(format!("delivery: {delivery}"));
+        }
         if let Some(warning) = &self.warning {
             lines.push(format!("warning: {warning}"));
         }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::FileType;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -242,8 +243,10 @@ pub fn find_file(env: &dyn Env, root: &Path, cwd: &Path) -> Result<Option<PathBu
         }
         return Ok(Some(path));
     }
-    // A link that leads nowhere is a file that can't be read, not a missing one: defaults would hide the mistake.
-    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    // A link that leads nowhere, or a folder that may not be entered, is a file that can't be read, not a missing one:
+    // defaults would hide the mistake.
+    let is_missing = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    let is_there = |path: &PathBuf| !path.symlink_metadata().is_err_and(|error| is_missing(&error));
     Ok(FILES.iter().map(|name| root.join(name)).find(is_there))
 }
 

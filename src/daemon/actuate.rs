@@ -14,6 +14,12 @@ pub(super) async fn paste<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Ve
     act(tmux, key, pid, require, Act::Paste(text)).await
 }
 
+/// Presses `i` and `BSpace` in an empty input box, if each of `require` is still on the screen: a vi box is in insert
+/// mode then, any other is as it was.
+pub(super) async fn vi_guard<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>) -> Happened {
+    act(tmux, key, pid, require, Act::Press(vec![Key::LetterI, Key::BSpace])).await
+}
+
 /// Presses Enter in a pane, if each of `require` is still on its screen.
 pub(super) async fn enter<T: Tmux>(tmux: &T, key: PaneKey, pid: u32, require: Vec<String>) -> Happened {
     act(tmux, key, pid, require, Act::Press(vec![Key::Enter])).await

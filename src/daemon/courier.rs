@@ -14,7 +14,7 @@ use super::look;
 use super::outside::Outside;
 use crate::logic::action::Emit;
 use crate::logic::delivery::Outcome;
-use crate::logic::delivery::gate::{Gate, Target, judge};
+use crate::logic::delivery::gate::{Gate, Hold, Target, judge};
 use crate::logic::delivery::journal::{self, Kind};
 use crate::logic::ids::Signature;
 use crate::logic::time::Now;
@@ -44,7 +44,7 @@ enum Stand {
         next_look: Duration,
     },
     /// Its outcome is unknown; nothing else is told until it is settled.
-    Unsettled { next_try: Duration },
+    Unsettled { signature: Signature, next_try: Duration },
 }
 
 /// The courier.
@@ -53,15 +53,26 @@ pub(super) struct Courier {
     stand: Stand,
     /// The emit whose news are to be told again.
     repeat_of: Option<Signature>,
+    /// Why an earlier delivery can't be settled, as last said.
+    said: Option<(Signature, Hold)>,
     /// The last event makes a new emit worthwhile at once.
     compose_soon: bool,
+    /// An emit of this run has arrived.
+    told: bool,
     /// Monotonic time of the last call, for waits.
     uptime: Duration,
 }
 
 impl Courier {
     pub(super) fn new() -> Self {
-        Self { stand: Stand::Free, repeat_of: None, compose_soon: true, uptime: Duration::ZERO }
+        Self {
+            stand: Stand::Free,
+            repeat_of: None,
+            said: None,
+            compose_soon: true,
+            told: false,
+            uptime: Duration::ZERO,
+        }
     }
 
     /// Whether a new emit may be composed.
@@ -87,10 +98,15 @@ impl Courier {
         self.repeat_of.as_ref()
     }
 
+    /// Whether an emit of this run has arrived.
+    pub(super) fn has_told(&self) -> bool {
+        self.told
+    }
+
     /// How long the loop may sleep for the courier's sake.
     pub(super) fn next_look(&self) -> Duration {
         match &self.stand {
-            Stand::Held { next_look: at, .. } | Stand::Unsettled { next_try: at } => {
+            Stand::Held { next_look: at, .. } | Stand::Unsettled { next_try: at, .. } => {
                 at.saturating_sub(self.uptime).max(Duration::from_millis(100))
             }
             _ => Duration::MAX,
@@ -111,30 +127,39 @@ impl Courier {
 
     /// Starts settling what an earlier run left pending.
     pub(super) fn settle_pending<T: Tmux + 'static>(&mut self, out: &Rc<Outside<T>>, events: &UnboundedSender<Event>) {
-        let Some(pending) = deliver::read_pending(out) else { return };
+        let Some(pending) = deliver::read_pending(out) else {
+            // Its journal may be damaged, or gone since it was found without a proof: what is told next says so.
+            self.repeat_of = self.repeat_of.take().or_else(|| deliver::left_open(out));
+            return;
+        };
         self.stand = Stand::Settling;
         let (out, events) = (Rc::clone(out), events.clone());
-        tokio::task::spawn_local(async move {
+        let cut_off = Event::Settled { pending: Box::new(pending.clone()), outcome: Outcome::Held(Hold::CannotTell) };
+        beside(events, cut_off, async move {
             let outcome = deliver::settle(&out, &pending).await;
-            // The receiver is gone only when the loop has ended; the journal still tells.
-            let _ended = events.send(Event::Settled { pending: Box::new(pending), outcome });
+            Event::Settled { pending: Box::new(pending), outcome }
         });
     }
 
-    /// Looks into an unknown outcome again when it is time.
+    /// Looks into an unknown outcome again when it is time; `true` if its journal is gone, so that nothing is left to
+    /// settle and no event will come.
     pub(super) fn retry_settling<T: Tmux + 'static>(
         &mut self,
         out: &Rc<Outside<T>>,
         now: &Now,
         events: &UnboundedSender<Event>,
-    ) {
+    ) -> bool {
         self.uptime = now.uptime;
-        if let Stand::Unsettled { next_try } = self.stand
-            && next_try <= now.uptime
+        if let Stand::Unsettled { next_try, signature } = &self.stand
+            && *next_try <= now.uptime
         {
+            self.repeat_of = Some(signature.clone());
+            self.compose_soon = true;
             self.stand = Stand::Free;
             self.settle_pending(out, events);
+            return !self.is_settling();
         }
+        false
     }
 
     /// Delivers an emit, or the held one if it says the same.
@@ -174,7 +199,12 @@ impl Courier {
             _ => None,
         };
         let (out, events) = (Rc::clone(out), events.clone());
-        tokio::task::spawn_local(async move {
+        let cut_off = Event::Delivered {
+            archived: archived.clone(),
+            // Something may have been typed; the journal and the witnesses tell.
+            outcome: Outcome::Unknown("internal: the delivery panicked".to_owned()),
+        };
+        beside(events, cut_off, async move {
             let outcome = deliver::attempt(&out, &archived).await;
             // The same obstacle as before is no news.
             if !matches!(outcome, Outcome::Received(_)) && before.as_ref() != Some(&outcome) {
@@ -182,7 +212,7 @@ impl Courier {
                 deliver::note(&out, &event, Durability::Hint);
                 tracing::info!(nonce = archived.emit.signature.nonce, ?outcome, "emit not delivered");
             }
-            let _ended = events.send(Event::Delivered { archived, outcome });
+            Event::Delivered { archived, outcome }
         });
     }
 
@@ -195,22 +225,23 @@ impl Courier {
     }
 
     /// Takes in how a delivery ended.
-    pub(super) fn take<T>(&mut self, _out: &Outside<T>, event: Event, now: &Now) {
+    pub(super) fn take<T>(&mut self, out: &Outside<T>, event: Event, now: &Now) {
         self.uptime = now.uptime;
         self.stand = match event {
             Event::Delivered { outcome: Outcome::Received(_), .. } => {
                 self.repeat_of = None;
+                self.told = true;
                 Stand::Free
             }
-            Event::Delivered { outcome: Outcome::Unknown(_), .. } => {
-                Stand::Unsettled { next_try: now.uptime + SETTLE_EVERY }
+            Event::Delivered { archived, outcome: Outcome::Unknown(_) } => {
+                Stand::Unsettled { signature: archived.emit.signature, next_try: now.uptime + SETTLE_EVERY }
             }
             Event::Delivered { archived, outcome } => {
                 Stand::Held { archived, outcome, next_look: now.uptime + HELD_LOOK_EVERY }
             }
-            Event::Settled { outcome: Outcome::Held(hold), .. } => {
-                tracing::warn!(reason = hold.word(), "an earlier delivery can't be settled yet: {}", hold.says());
-                Stand::Unsettled { next_try: now.uptime + SETTLE_EVERY }
+            Event::Settled { pending, outcome: Outcome::Held(hold) } => {
+                self.say_unsettled(out, &pending.signature, hold, now);
+                Stand::Unsettled { signature: pending.signature, next_try: now.uptime + SETTLE_EVERY }
             }
             Event::Settled { pending, outcome } => {
                 self.repeat_of = match outcome {
@@ -222,6 +253,34 @@ impl Courier {
             }
         };
     }
+
+    /// Records why an earlier delivery can't be settled, once a reason.
+    fn say_unsettled<T>(&mut self, out: &Outside<T>, signature: &Signature, hold: Hold, now: &Now) {
+        let saying = Some((signature.clone(), hold));
+        if self.said == saying {
+            return;
+        }
+        self.said = saying;
+        tracing::warn!(reason = hold.word(), "an earlier delivery can't be settled yet: {}", hold.says());
+        // It may have been typed, so it is not held as one that waits for its first paste is.
+        let why = format!("{}: {}", hold.word(), hold.says());
+        let event = journal::Event::of_outcome(now.at, &signature.nonce, &Outcome::Unknown(why));
+        deliver::note(out, &event, Durability::Hint);
+    }
+}
+
+/// Runs a job beside the loop and reports its end; a job that panics ends in `cut_off`, since without any end nothing
+/// would ever be told again.
+fn beside(events: UnboundedSender<Event>, cut_off: Event, job: impl Future<Output = Event> + 'static) {
+    let job = tokio::task::spawn_local(job);
+    tokio::task::spawn_local(async move {
+        let event = job.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a delivery broke off");
+            cut_off
+        });
+        // The receiver is gone only when the loop has ended; the journal still tells.
+        let _ended = events.send(event);
+    });
 }
 
 /// Whether the target may be typed into now, for a held emit.
@@ -239,4 +298,39 @@ fn supersede<T>(out: &Outside<T>, archived: &Archived, now: &Now, why: &str) {
         ..journal::Event::new(now.at, &archived.emit.signature.nonce, Kind::Superseded)
     };
     deliver::note(out, &event, Durability::Hint);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::delivery::journal::Pending;
+    use crate::logic::ids::{PaneId, PaneKey, ServerId};
+    use crate::logic::time::Timestamp;
+
+    fn pending() -> Pending {
+        let server = ServerId { socket: "/tmp/s".into(), pid: 7, start_s: 1 };
+        Pending {
+            signature: Signature { iso: "2026-11-30T00:00:00+00:00".into(), nonce: "a1b2c3".into() },
+            pane: PaneKey { server, pane: PaneId::new(3) },
+            pid: 42,
+            body: "a\nb".into(),
+            transcript: None,
+            commits: Vec::new(),
+            at_ms: Timestamp::from_secs(1),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_delivery_that_panics_still_ends() {
+        let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let cut_off = Event::Settled { pending: Box::new(pending()), outcome: Outcome::Held(Hold::CannotTell) };
+        let local = tokio::task::LocalSet::new();
+        let event = local
+            .run_until(async {
+                beside(sender, cut_off, async { panic!("on purpose") });
+                events.recv().await
+            })
+            .await;
+        assert!(matches!(event, Some(Event::Settled { outcome: Outcome::Held(Hold::CannotTell), .. })), "{event:?}");
+    }
 }

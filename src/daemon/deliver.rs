@@ -9,16 +9,23 @@ use super::outside::Outside;
 use super::witness::Watch;
 use super::{actuate, look, perform};
 use crate::logic::action::Emit;
-use crate::logic::delivery::Outcome;
 use crate::logic::delivery::gate::Hold;
 use crate::logic::delivery::journal::{self, Event, Kind, Pending};
 use crate::logic::delivery::machine::{Delivery, Happened, Limits, Step};
+use crate::logic::delivery::{Outcome, Pasted};
 use crate::logic::ids::{PaneKey, Signature};
+use crate::sys::fault;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES};
 use crate::sys::tmux::Tmux;
 
 /// How often the target is looked at while a delivery is under way. The pane's proof can scroll away within 100 ms.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
+
+/// How long to wait before what arrived is recorded again, while the state directory can't be written.
+const RECORD_AGAIN: Duration = Duration::from_secs(2);
+
+/// How much of the end of the event log is read at the start.
+const MAX_EVENTS_BYTES: u64 = 1 << 20;
 
 /// How long the proof of an earlier delivery is looked for before its news are told again.
 const SETTLE_FOR: Duration = Duration::from_secs(3);
@@ -34,7 +41,9 @@ pub(super) struct Archived {
 pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signature>) -> std::io::Result<Archived> {
     let name = format!("{}_{}.md", emit.at.file_stamp(), emit.signature.nonce);
     let text = format!("{}\n", emit.body);
+    fault::point("before-archive");
     files::write_atomic(&out.state.at("diffs").join(&name), text.as_bytes(), Durability::Durable)?;
+    fault::point("after-archive");
     let composed = Event {
         iso: Some(emit.signature.iso.clone()),
         reason: Some(emit.reason.clone()),
@@ -53,18 +62,35 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
 }
 
 /// Appends an event to `emits.jsonl`. A failure is logged: the event log is for people, the pending file is the truth.
-pub(super) fn note<T>(out: &Outside<T>, event: &Event, durability: Durability) {
-    if let Err(error) = files::append_lines(&out.state.at(journal::EMITS), &event.line(), durability) {
-        tracing::error!(%error, nonce = event.nonce, event = event.event.word(), "could not record what became of an emit");
+///
+/// `false` if it failed in a way that may pass by itself.
+pub(super) fn note<T>(out: &Outside<T>, event: &Event, durability: Durability) -> bool {
+    match files::append_lines(&out.state.at(journal::EMITS), &event.line(), durability) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::error!(%error, nonce = event.nonce, event = event.event.word(), "could not record what became of an emit");
+            !perform::may_pass(&error)
+        }
+    }
+}
+
+/// The emit of an earlier run that may have been typed, and of which the event log tells no end.
+pub(super) fn left_open<T>(out: &Outside<T>) -> Option<Signature> {
+    match files::read_tail(&out.state.at(journal::EMITS), MAX_EVENTS_BYTES) {
+        Ok(text) => journal::left_open(&journal::fold(&text.unwrap_or_default()).0),
+        Err(error) => {
+            tracing::warn!(%error, "the event log can't be read; whether an emit is a repetition can't be told");
+            None
+        }
     }
 }
 
 /// Tries to deliver an archived emit. What arrived is committed before this returns.
 pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> Outcome {
     let emit = &archived.emit;
-    let line_breaks = u32::try_from(emit.body.matches('\n').count()).unwrap_or(u32::MAX);
-    let delivery = Delivery::new(emit.signature.clone(), line_breaks, limits(out, out.settings.paste_confirm));
-    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(out, None), line_breaks).await;
+    let pasted = Pasted::new(emit.signature.clone(), emit.body.clone());
+    let delivery = Delivery::new(pasted, limits(out, out.settings.paste_confirm));
+    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(out, None)).await;
     conclude(out, &emit.signature, &emit.commits, &outcome).await;
     outcome
 }
@@ -72,14 +98,13 @@ pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> O
 /// Settles the pending delivery of an earlier run or of an unknown outcome: looks for its proof, never pastes.
 pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outcome {
     let delivery = Delivery::settle_earlier(
-        pending.signature.clone(),
-        pending.line_breaks,
+        Pasted::new(pending.signature.clone(), pending.body.clone()),
         (pending.pane.clone(), pending.pid),
         limits(out, SETTLE_FOR),
         out.clock.now().uptime,
     );
     let watch = Watch::new(out, pending.transcript.clone());
-    let outcome = drive(out, delivery, None, &pending.signature, watch, pending.line_breaks).await;
+    let outcome = drive(out, delivery, None, &pending.signature, watch).await;
     match &outcome {
         Outcome::Received(_) => conclude(out, &pending.signature, &pending.commits, &outcome).await,
         Outcome::Held(_) => {}
@@ -89,8 +114,10 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
                 detail: Some("no witness has seen it; its news are told again".into()),
                 ..Event::new(out.clock.now().at, &pending.signature.nonce, Kind::Repeated)
             };
-            note(out, &event, Durability::Hint);
+            note(out, &event, Durability::Durable);
+            fault::point("before-repeat");
             remove_pending(out);
+            fault::point("after-repeat");
         }
     }
     outcome
@@ -141,7 +168,6 @@ async fn drive<T: Tmux>(
     emit: Option<&Emit>,
     signature: &Signature,
     mut watch: Watch,
-    line_breaks: u32,
 ) -> Outcome {
     let mut step = delivery.start();
     loop {
@@ -155,10 +181,13 @@ async fn drive<T: Tmux>(
             Step::Prove => Happened::Proofs(watch.proof(out, signature)),
             Step::Enter { key, pid, require } => {
                 stamp_machine_input(out);
-                actuate::enter(&out.tmux, key, pid, require).await
+                fault::point("before-enter");
+                let happened = actuate::enter(&out.tmux, key, pid, require).await;
+                fault::point("after-enter");
+                happened
             }
-            Step::Paste { key, pid, require } => match emit {
-                Some(emit) => paste(out, emit, key, pid, require, &mut watch, line_breaks).await,
+            Step::Paste { key, pid, require, vi_guard } => match emit {
+                Some(emit) => paste(out, emit, (key, pid), (require, vi_guard), &mut watch).await,
                 // A settling delivery never asks for a paste; if it did, nothing is typed.
                 None => Happened::NothingTyped("an earlier delivery is never pasted again".into()),
             },
@@ -171,11 +200,9 @@ async fn drive<T: Tmux>(
 async fn paste<T: Tmux>(
     out: &Outside<T>,
     emit: &Emit,
-    key: PaneKey,
-    pid: u32,
-    require: Vec<String>,
+    (key, pid): (PaneKey, u32),
+    (require, vi_guard): (Vec<String>, bool),
     watch: &mut Watch,
-    line_breaks: u32,
 ) -> Happened {
     let now = out.clock.now();
     watch.begin(out);
@@ -183,27 +210,40 @@ async fn paste<T: Tmux>(
         signature: emit.signature.clone(),
         pane: key.clone(),
         pid,
-        line_breaks,
+        body: emit.body.clone(),
         transcript: watch.transcript(),
         commits: emit.commits.clone(),
         at_ms: now.at,
     };
     let text = serde_json::to_string(&pending).expect("a pending delivery is plain data");
+    fault::point("before-journal");
     if let Err(error) = files::write_atomic(&out.state.at(journal::PENDING), text.as_bytes(), Durability::Durable) {
         // Without a journal a crash could tell twice or lose; nothing is typed.
         tracing::error!(%error, "the delivery could not be journalled; nothing is typed");
         return Happened::Refused(Hold::NoJournal);
     }
+    fault::point("after-journal");
     note(out, &Event::new(now.at, &emit.signature.nonce, Kind::Intent), Durability::Hint);
     stamp_machine_input(out);
-    let happened = actuate::paste(&out.tmux, key, pid, require, emit.body.clone()).await;
+    fault::point("before-paste");
+    let mut happened = Happened::Acted;
+    if vi_guard {
+        happened = actuate::vi_guard(&out.tmux, key.clone(), pid, require.clone()).await;
+    }
+    if happened == Happened::Acted {
+        happened = actuate::paste(&out.tmux, key, pid, require, emit.body.clone()).await;
+    }
+    fault::point("after-paste");
     if matches!(happened, Happened::Refused(_) | Happened::Vanished(_) | Happened::NothingTyped(_)) {
         remove_pending(out);
     }
     happened
 }
 
-/// Records how a delivery ended and performs the commits of what arrived.
+/// Records that a delivery arrived, and performs its commits. Other outcomes leave everything as it is.
+///
+/// While the state directory can't be written this goes on trying: without its commits the same news would be told
+/// again, and nothing else could be journalled anyway.
 async fn conclude<T: Tmux>(
     out: &Outside<T>,
     signature: &Signature,
@@ -211,18 +251,30 @@ async fn conclude<T: Tmux>(
     outcome: &Outcome,
 ) {
     let now = out.clock.now();
-    if let Outcome::Received(proof) = outcome {
-        note(out, &Event::of_outcome(now.at, &signature.nonce, outcome), Durability::Durable);
-        perform::commits(&out.tmux, &out.state, out.settings.dedup_ring, commits, Some(now.at)).await;
-        for path in ["orchestrator-last-paste.ts", "watcher-last-emit-delivery.ts"] {
-            let text = format!("{}\n", now.at.secs());
-            if let Err(error) = files::write_atomic(&out.state.at(path), text.as_bytes(), Durability::Hint) {
-                tracing::warn!(%error, path, "could not stamp a delivery");
-            }
+    let Outcome::Received(proof) = outcome else { return };
+    fault::point("before-proof");
+    let event = Event::of_outcome(now.at, &signature.nonce, outcome);
+    let mut recorded = false;
+    loop {
+        recorded = recorded || note(out, &event, Durability::Durable);
+        fault::point("after-proof");
+        let committed =
+            perform::commits(&out.tmux, &out.state, out.settings.dedup_ring, commits, Some(now.at)).await.is_ok();
+        if recorded && committed {
+            break;
         }
-        remove_pending(out);
-        tracing::info!(nonce = signature.nonce, witness = proof.by.word(), queued = proof.queued, "emit received");
+        tokio::time::sleep(RECORD_AGAIN).await;
     }
+    for path in ["orchestrator-last-paste.ts", "watcher-last-emit-delivery.ts"] {
+        let text = format!("{}\n", now.at.secs());
+        if let Err(error) = files::write_atomic(&out.state.at(path), text.as_bytes(), Durability::Hint) {
+            tracing::warn!(%error, path, "could not stamp a delivery");
+        }
+    }
+    fault::point("before-removal");
+    remove_pending(out);
+    fault::point("after-removal");
+    tracing::info!(nonce = signature.nonce, witness = proof.by.word(), queued = proof.queued, "emit received");
 }
 
 /// Removes the pending delivery: it is settled, or nothing of it was typed.

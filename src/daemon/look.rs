@@ -2,6 +2,7 @@
 
 use super::observe;
 use super::outside::Outside;
+use crate::config::resolved::ViGuard;
 use crate::logic::delivery::gate::{BusyPolicy, Chip, Composer, Seen, Target};
 use crate::logic::ids::PaneKey;
 use crate::logic::pane::{self, BusyPaste, ProcessFacts, State};
@@ -73,6 +74,11 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         busy: match profile.paste.busy {
             BusyPaste::Queue => BusyPolicy::Queue,
             BusyPaste::Hold => BusyPolicy::Hold,
+        },
+        vi_guard: match out.settings.vi_guard {
+            ViGuard::Always => true,
+            ViGuard::Never => false,
+            ViGuard::Auto => !profile.paste.bracketed,
         },
         composer_mark,
     }))

@@ -1,7 +1,7 @@
 //! RUNS. The loop: ask what is due, gather what it needs, let it decide, carry out what it asks, deliver, commit.
 //!
 //! [`run`] is a library function that is given its outside and its shutdown signal; the binary is thin. One thread owns
-//! everything; a delivery runs beside the loop on the same thread and reports its end as an [`event::Event`].
+//! everything; a delivery runs beside the loop on the same thread and reports its end as an `event::Event`.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::logic::action::Action;
 use crate::logic::instance::records::Cycle;
 use crate::logic::schedule::{Limits, Mode, Schedule};
-use crate::logic::signal::StagedSignal;
+use crate::logic::signal::{Commit, StagedSignal};
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
@@ -39,6 +39,9 @@ pub use outside::Outside;
 
 /// The task that composes; it runs after every other in the startup sweep.
 const COMPOSE: &str = "compose_emit";
+
+/// Least time between two looks that tmux's notifications cause.
+const WAKE_EVERY: Duration = Duration::from_secs(1);
 
 /// How a run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +73,7 @@ struct Daemon<T> {
     staged: BTreeMap<&'static str, StagedSignal>,
     courier: Courier,
     gatherer: Gatherer,
-    cycle: Option<Cycle>,
+    cycle: Cycle,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
@@ -95,7 +98,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         Ok(Self {
             courier: Courier::new(),
             gatherer: Gatherer::new(&outside.state),
-            cycle: None,
+            cycle: Cycle::default(),
             out: Rc::new(outside),
             schedule,
             tasks,
@@ -110,6 +113,7 @@ impl<T: Tmux + 'static> Daemon<T> {
     async fn run(mut self, how: Run, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         tokio::pin!(shutdown);
         self.progress("startup");
+        self.begin_cycles();
         // The sweep: what an earlier run left pending is settled first, then every producer runs, then the emit.
         self.schedule.set_enabled(COMPOSE, false);
         self.courier.settle_pending(&self.out, &self.sender);
@@ -132,6 +136,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             }
             return Ok(());
         }
+        let mut woken_at = Duration::ZERO;
         loop {
             self.tick().await;
             self.progress("loop-tick");
@@ -141,7 +146,12 @@ impl<T: Tmux + 'static> Daemon<T> {
                 Some(event) = self.events.recv() => self.take(event),
                 () = self.wake.notified() => {
                     // A window came, went or was renamed: look at once, but a storm of renames costs one look a second.
-                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    let since = self.out.clock.now().uptime.saturating_sub(woken_at);
+                    tokio::select! {
+                        () = &mut shutdown => break,
+                        () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
+                    }
+                    woken_at = self.out.clock.now().uptime;
                     self.schedule.force("target_window");
                 }
                 () = tokio::time::sleep(sleep) => {}
@@ -169,7 +179,9 @@ impl<T: Tmux + 'static> Daemon<T> {
         if self.courier.wants_look(&now) && courier::gate_is_open(&self.out).await {
             self.schedule.force(COMPOSE);
         }
-        self.courier.retry_settling(&self.out, &now, &self.sender);
+        if self.courier.retry_settling(&self.out, &now, &self.sender) {
+            self.allow_compose();
+        }
         let mut due = self.schedule.due(&now);
         // The emit tells what the other tasks of the same tick have staged.
         due.sort_by_key(|name| *name == COMPOSE);
@@ -195,6 +207,8 @@ impl<T: Tmux + 'static> Daemon<T> {
             snapshot.staged.clone_from(&self.staged);
             snapshot.nonce = crate::sys::seed::nonce();
             snapshot.repeat_of = self.courier.repeat_of().cloned();
+            snapshot.told = self.courier.has_told();
+            self.progress("compose:start");
         }
         let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return };
         let mut asked = Out::default();
@@ -236,7 +250,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.say(name, &note);
         }
         let quiet = std::mem::take(&mut staged.quiet_commits);
-        perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &quiet, None).await;
+        self.commit(&quiet).await;
         let text: String =
             staged.sections.iter().flat_map(|section| &section.lines).flat_map(|line| [line.as_str(), "\n"]).collect();
         let path = self.out.state.at("scheduler-staging").join(format!("{name}.out"));
@@ -248,13 +262,19 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.staged.insert(name, staged);
     }
 
+    /// Carries out what needs no delivery. What fails is asked for again by the task's next run.
+    async fn commit(&mut self, commits: &[Commit]) {
+        let ring = self.out.settings.dedup_ring;
+        if let Err(error) = perform::commits(&self.out.tmux, &self.out.state, ring, commits, None).await {
+            self.say("commit", &format!("the state directory can't be written: {error}"));
+        }
+    }
+
     /// Carries out one action.
     async fn perform(&mut self, action: Action, now: &Now) {
         match action {
             Action::Deliver(emit) => self.courier.deliver(&self.out, *emit, now, &self.sender),
-            Action::Commit(commits) => {
-                perform::commits(&self.out.tmux, &self.out.state, self.out.settings.dedup_ring, &commits, None).await;
-            }
+            Action::Commit(commits) => self.commit(&commits).await,
             Action::WriteState { path, text } => {
                 if let Err(error) = files::write_atomic(&self.out.state.at(&path), text.as_bytes(), Durability::Hint) {
                     self.say("state", &format!("{path} can't be written: {error}"));
@@ -275,7 +295,11 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
                 self.schedule.hurry(task, every, lasting, now);
             }
-            Action::Note(text) => self.say("note", &text),
+            Action::Note(text) => {
+                if self.is_new("note", &text) {
+                    tracing::info!("{text}");
+                }
+            }
         }
         // While a delivery is under way nothing new is composed.
         self.schedule.set_enabled(COMPOSE, self.courier.may_compose());
@@ -284,6 +308,11 @@ impl<T: Tmux + 'static> Daemon<T> {
     /// Takes in what ended beside the loop.
     fn take(&mut self, event: Event) {
         let now = self.out.clock.now();
+        if matches!(event, Event::Settled { .. }) {
+            // While an earlier delivery can't be settled, looking for its proof is the whole cycle: nothing may be
+            // composed, and that is no wedge.
+            self.end_cycle(&now);
+        }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();
     }
@@ -310,22 +339,34 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
+    /// Begins the measurement of cycles; what an earlier watcher measured says nothing of this one.
+    fn begin_cycles(&mut self) {
+        let now = self.out.clock.now();
+        match liveness::reset_cycle(&self.out.state, &now) {
+            Ok(cycle) => self.cycle = cycle,
+            Err(error) => self.say("cycle", &format!("watcher-cycle can't be written: {error}")),
+        }
+    }
+
     fn end_cycle(&mut self, now: &Now) {
-        let written = match &mut self.cycle {
-            Some(cycle) => liveness::bump_cycle(&self.out.state, cycle, now),
-            // The period is measured from the first compose on.
-            None => liveness::reset_cycle(&self.out.state, now).map(|cycle| self.cycle = Some(cycle)),
-        };
-        if let Err(error) = written {
+        if let Err(error) = liveness::bump_cycle(&self.out.state, &mut self.cycle, now) {
             self.say("cycle", &format!("watcher-cycle can't be written: {error}"));
         }
     }
 
-    /// Logs a note when it differs from the last one of the same topic: edges, not levels.
+    /// Warns of something when it differs from the last warning on the same topic: edges, not levels.
     fn say(&mut self, topic: &'static str, text: &str) {
-        if self.said.get(topic).is_none_or(|old| old != text) {
+        if self.is_new(topic, text) {
             tracing::warn!(topic, "{text}");
+        }
+    }
+
+    /// Whether a text differs from the last one of its topic, which it then is.
+    fn is_new(&mut self, topic: &'static str, text: &str) -> bool {
+        let is_new = self.said.get(topic).is_none_or(|old| old != text);
+        if is_new {
             self.said.insert(topic, text.to_owned());
         }
+        is_new
     }
 }

@@ -160,11 +160,7 @@ pub(super) struct Rows {
 }
 
 /// Verdicts on every pane of a view.
-pub(super) async fn panes<T: Tmux>(
-    out: &Outside<T>,
-    view: &TmuxView,
-    now: &Now,
-) -> Result<Vec<ObservedPane>, TmuxError> {
+pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Result<Vec<ObservedPane>, TmuxError> {
     let observer = &out.observer;
     observer.forget_others(view);
     let processes: Vec<ProcessFacts> = view.panes.iter().map(|facts| observer.processes(facts, now)).collect();
@@ -211,15 +207,19 @@ pub(super) fn fuse<T>(
     pane::fuse(facts, process, hook.as_ref(), screen, now.at, out.settings.hook_fresh)
 }
 
-/// Judges one screen.
+/// Judges one screen. A screen that panics the rules is not understood, and ends neither the sweep nor the watch.
 pub(super) fn judge(profile: &Profile, facts: &PaneFacts, process: &ProcessFacts, rows: &Rows) -> PaneVerdict {
     let screen = ScreenFacts { version: process.version.clone(), ..ScreenFacts::from(facts) };
-    pane::judge_screen(
-        profile,
-        &screen,
-        &rows.plain,
-        rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice())),
-    )
+    let styled = rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+    contained(|| pane::judge_screen(profile, &screen, &rows.plain, styled)).unwrap_or_else(|| {
+        tracing::error!(pane = %facts.pane, "judging this pane's screen panicked");
+        PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "judging-panicked"))
+    })
+}
+
+/// What a decision on outside data comes to; `None` if it panicked.
+fn contained<T>(decide: impl FnOnce() -> T) -> Option<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide)).ok()
 }
 
 /// Reads screens in two exchanges: all of them plain, then the rows of which the colour matters. `None` is a pane that
@@ -240,7 +240,7 @@ pub(super) async fn read<T: Tmux>(
         rows.push(match capture {
             Capture::Gone => None,
             Capture::Rows(plain) => {
-                if let Some(range) = pane::wanted_style(profile, &plain) {
+                if let Some(range) = contained(|| pane::wanted_style(profile, &plain)).flatten() {
                     colours.push((at, range.0, CaptureRequest { pane: facts.pane, rows: Some(range), styled: true }));
                 }
                 Some(Rows { plain, styled: None })
@@ -288,4 +288,15 @@ fn hook_facts<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<HookFacts> {
         external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
         source: Some(found.path),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contained;
+
+    #[test]
+    fn a_panic_on_outside_data_stays_where_it_is() {
+        assert_eq!(contained(|| 1), Some(1));
+        assert_eq!(contained(|| -> u8 { panic!("on purpose") }), None);
+    }
 }

@@ -6,6 +6,7 @@ use std::io;
 
 use crate::logic::signal::Commit;
 use crate::logic::time::Timestamp;
+use crate::sys::fault;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
 
@@ -16,13 +17,15 @@ pub(super) const HASH_RING: &str = "last-emit-stable-hash.ring";
 /// than one that is lost.
 ///
 /// `delivered` is when the proof came; the stamps of cooldowns count from then, not from when the text was composed.
+/// Errors: the last failure that may pass by itself, such as a full disk: worth another try of the whole list.
 pub(super) async fn commits<T: Tmux>(
     tmux: &T,
     state: &StateDir,
     ring: usize,
     commits: &[Commit],
     delivered: Option<Timestamp>,
-) {
+) -> io::Result<()> {
+    let mut passing = Ok(());
     for commit in commits {
         let done = match commit {
             Commit::WriteState { path, text } => {
@@ -42,10 +45,23 @@ pub(super) async fn commits<T: Tmux>(
                 Ok(())
             }
         };
+        if delivered.is_some() {
+            fault::point("between-commits");
+        }
         if let Err(error) = done {
-            tracing::error!(?commit, %error, "could not record what was delivered; it will be told again");
+            tracing::error!(?commit, %error, "could not record what was delivered");
+            if may_pass(&error) {
+                passing = Err(error);
+            }
         }
     }
+    passing
+}
+
+/// Whether a failed write may succeed later without anybody touching the file itself.
+pub(super) fn may_pass(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | FileTooLarge)
 }
 
 /// Sets the stamp of one row of a table whose lines are `key columns..<TAB>epoch`.

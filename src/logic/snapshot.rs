@@ -240,6 +240,8 @@ pub struct Snapshot {
     pub staged: BTreeMap<&'static str, StagedSignal>,
     /// The nonce for an emit composed in this tick: six lower-case hex digits.
     pub nonce: String,
+    /// An emit of this run has arrived.
+    pub told: bool,
     /// The emit of unknown outcome whose news this one repeats; said in the header.
     pub repeat_of: Option<super::ids::Signature>,
 }

@@ -2,8 +2,7 @@
 //!
 //! Written compactly (`"event":"wrap-up"`), since other readers search for those bytes; read properly.
 
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io;
 use std::path::Path;
 
 use serde_json::Value;
@@ -47,23 +46,9 @@ pub fn read(state: &StateDir) -> io::Result<Vec<ActionEvent>> {
 
 /// The whole lines at the end of a file, within the budget, which is lowered by what was read.
 fn tail(path: &Path, budget: &mut u64) -> io::Result<String> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
-        Err(error) => return Err(error),
-    };
-    let length = file.metadata()?.len();
-    let start = length.saturating_sub(*budget);
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(*budget).read_to_end(&mut bytes)?;
-    *budget = budget.saturating_sub(bytes.len() as u64);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    if start == 0 {
-        return Ok(text);
-    }
-    // The first line is cut off.
-    Ok(text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default())
+    let text = files::read_tail(path, *budget)?.unwrap_or_default();
+    *budget = budget.saturating_sub(text.len() as u64);
+    Ok(text)
 }
 
 /// Reads one line; values of other types become their text.

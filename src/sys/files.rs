@@ -10,6 +10,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::OFlags;
+
 /// Largest state file that is read whole, in bytes.
 pub const MAX_STATE_BYTES: u64 = 8 << 20;
 
@@ -67,7 +69,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8], durability: Durability) -> io::Re
 /// failed append is cut back to where it began.
 pub fn append_lines(path: &Path, text: &str, durability: Durability) -> io::Result<()> {
     debug_assert!(text.ends_with('\n'), "appended text ends in a newline");
-    let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path);
     let mut file = match open() {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -76,7 +79,11 @@ pub fn append_lines(path: &Path, text: &str, durability: Durability) -> io::Resu
         }
         Err(error) => return Err(error),
     };
-    let length = file.metadata()?.len();
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let length = metadata.len();
     let mut whole = String::new();
     if length > 0 {
         file.seek(SeekFrom::Start(length - 1))?;
@@ -98,19 +105,46 @@ pub fn append_lines(path: &Path, text: &str, durability: Durability) -> io::Resu
 
 /// Reads a text file of at most `max_bytes`; `None` if it does not exist.
 ///
-/// Errors: `InvalidData` if it is longer or not UTF-8.
+/// Errors: `InvalidData` if it is longer or not UTF-8, `InvalidInput` if it is no regular file.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = open_regular(path)? else { return Ok(None) };
     let mut bytes = Vec::new();
     file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max_bytes {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("longer than {max_bytes} bytes")));
     }
     String::from_utf8(bytes).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8"))
+}
+
+/// Reads the whole lines among the last `max_bytes` of a file; `None` if it does not exist. What is not UTF-8 is replaced.
+pub fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
+    let Some(mut file) = open_regular(path)? else { return Ok(None) };
+    let start = file.metadata()?.len().saturating_sub(max_bytes);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(max_bytes).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if start == 0 {
+        return Ok(Some(text));
+    }
+    // The first line is cut off.
+    Ok(Some(text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()))
+}
+
+/// Opens a regular file for reading without waiting, whatever stands there: a pipe would hold the watcher up for ever,
+/// and a device has no end. `None` if it does not exist.
+fn open_regular(path: &Path) -> io::Result<Option<File>> {
+    let nonblock = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = match OpenOptions::new().read(true).custom_flags(nonblock).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if file.metadata()?.is_file() {
+        Ok(Some(file))
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
 }
 
 /// Deletes a file; fine if it is not there.
@@ -136,6 +170,16 @@ pub fn list_names(dir: &Path) -> io::Result<Vec<String>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Checks that a directory can be looked into; fine if it does not exist.
+///
+/// Errors: it, or what leads to it, is no directory or may not be read.
+pub fn check_dir(dir: &Path) -> io::Result<()> {
+    match fs::read_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The state directory and its well-known places (`protocol-facts` §1).
@@ -191,6 +235,44 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert!(write_atomic(&path, b"text", Durability::Hint).is_err());
         assert_eq!(list_names(dir.path()).unwrap(), ["taken"]);
+    }
+
+    #[test]
+    fn a_tail_is_whole_lines_past_what_is_spoiled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        assert_eq!(read_tail(&path, 10).unwrap(), None);
+        fs::write(&path, b"first\nsec\xffond\nthird\n").unwrap();
+        assert_eq!(read_tail(&path, 100).unwrap().unwrap(), "first\nsec\u{fffd}ond\nthird\n");
+        assert_eq!(read_tail(&path, 10).unwrap().unwrap(), "third\n");
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_fine_and_one_that_is_a_file_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(check_dir(dir.path()).is_ok() && check_dir(&dir.path().join("missing")).is_ok());
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(check_dir(&dir.path().join("file")).is_err() && check_dir(&dir.path().join("file/below")).is_err());
+    }
+
+    #[test]
+    fn nothing_but_a_regular_file_is_read_or_appended_to_and_nothing_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        let zero = dir.path().join("zero");
+        std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+        for path in [&pipe, &zero, &dir.path().to_path_buf()] {
+            assert!(read_text(path, 1 << 20).is_err(), "{}", path.display());
+            assert!(read_tail(path, 1 << 20).is_err(), "{}", path.display());
+            assert!(append_lines(path, "x\n", Durability::Hint).is_err(), "{}", path.display());
+        }
+        let kept = dir.path().join("kept");
+        fs::write(&kept, "kept\n").unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&kept, &link).unwrap();
+        assert!(append_lines(&link, "x\n", Durability::Hint).is_err());
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "kept\n");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Writers are for the running watcher; [`look`] works with no watcher, missing files and rubbish in them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -106,10 +106,7 @@ pub struct Liveness {
 ///
 /// Errors: the directory exists but cannot be looked into. Any single file may be missing or rubbish.
 pub fn look(state: &StateDir, now: &Now) -> io::Result<Liveness> {
-    match fs::read_dir(state.path()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    files::check_dir(state.path())?;
     let age = |path: &Path| modified(path).map(|at| Duration::from_secs(now.at.since(at).as_secs()));
     let file_age = |name: &str| age(&state.at(name));
     let heartbeat_age = file_age(HEARTBEAT_FILE);
@@ -148,15 +145,7 @@ pub fn look(state: &StateDir, now: &Now) -> io::Result<Liveness> {
 
 /// The latest telemetry record of each task, from the end of the scheduler's log. Lines that do not fit are passed over.
 pub fn last_runs(state: &StateDir) -> BTreeMap<String, Telemetry> {
-    let tail = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(state.at(SCHEDULER_LOG))?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MAX_LOG_TAIL)))?;
-        let mut bytes = Vec::new();
-        file.take(MAX_LOG_TAIL).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let text = String::from_utf8_lossy(&tail().unwrap_or_default()).into_owned();
+    let text = files::read_tail(&state.at(SCHEDULER_LOG), MAX_LOG_TAIL).ok().flatten().unwrap_or_default();
     text.lines().filter_map(Telemetry::parse).map(|record| (record.task.clone(), record)).collect()
 }
 

@@ -1,9 +1,11 @@
 //! The service's log: `<state>/logs/watcher.<date>.log`, one `[<iso>] message` line an event, a file a day, seven kept;
-//! `watcher.log` beside them points at the newest.
+//! `watcher.log` beside them points at the newest. Where no file can be opened, the lines go to standard error: a log is
+//! no condition for watching.
 //!
 //! `NEXUS_LOG` chooses what is logged (default `info`), in the form of `tracing_subscriber::EnvFilter`.
 
 use std::fmt::{self, Write as _};
+use std::path::Path;
 
 use anyhow::Context as _;
 use rustix::fs::Mode;
@@ -40,22 +42,35 @@ pub fn tighten_umask() {
 
 /// Starts the log of this process. `filter` is the value of `NEXUS_LOG`.
 ///
-/// Errors: the folder or file cannot be made, the filter cannot be understood, or a log was started before.
+/// Errors: the filter cannot be understood, or a log was started before.
 pub fn start(state: &StateDir, filter: Option<&str>) -> anyhow::Result<LogGuard> {
     let filter = parse_filter(filter)?;
-    let dir = state.at(LOG_DIR);
-    files::create_private_dir(&dir).with_context(|| format!("making the log folder {}", dir.display()))?;
-    let file = RollingFileAppender::builder()
+    let (file, failure) = match open(&state.at(LOG_DIR)) {
+        Ok(file) => (Some(file), None),
+        Err(error) => (None, Some(error)),
+    };
+    let (writer, worker) = match file {
+        Some(file) => tracing_appender::non_blocking(file),
+        None => tracing_appender::non_blocking(std::io::stderr()),
+    };
+    tracing::subscriber::set_global_default(subscriber(filter, writer)).context("starting the log a second time")?;
+    if let Some(error) = failure {
+        tracing::error!("{error:#}; this log goes to standard error until the watcher is started again");
+    }
+    Ok(LogGuard { _worker: worker })
+}
+
+/// Opens the file of the day in this folder.
+fn open(dir: &Path) -> anyhow::Result<RollingFileAppender> {
+    files::create_private_dir(dir).with_context(|| format!("making the log folder {}", dir.display()))?;
+    RollingFileAppender::builder()
         .rotation(Rotation::DAILY)
         .filename_prefix("watcher")
         .filename_suffix("log")
         .latest_symlink("watcher.log")
         .max_log_files(KEPT)
-        .build(&dir)
-        .with_context(|| format!("opening the log in {}", dir.display()))?;
-    let (writer, worker) = tracing_appender::non_blocking(file);
-    tracing::subscriber::set_global_default(subscriber(filter, writer)).context("starting the log a second time")?;
-    Ok(LogGuard { _worker: worker })
+        .build(dir)
+        .with_context(|| format!("opening the log in {}", dir.display()))
 }
 
 /// Reads a filter; nothing or an empty text is the default.

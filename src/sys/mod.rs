@@ -5,6 +5,7 @@ pub mod child;
 pub mod clock;
 pub mod decisions;
 pub mod env;
+pub mod fault;
 pub mod files;
 pub mod git;
 pub mod hook_files;

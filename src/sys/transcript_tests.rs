@@ -1,3 +1,5 @@
+//! Transcripts of real sessions, and files that change under the reader.
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 

@@ -174,6 +174,8 @@ impl ComposeEmit {
 impl Task for ComposeEmit {
     fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
         self.commit_quietly(snap, out);
+        // The sweep is over when something of this run has arrived, or when there was nothing to tell.
+        self.swept |= snap.told;
         let sweeping = !self.swept;
         if sweeping && self.must_wait(now, snap) {
             let (every, lasting) = SWEEP_EVERY;
@@ -184,8 +186,6 @@ impl Task for ComposeEmit {
             // Without a nonce of its own an emit could not be proven to have arrived.
             return;
         }
-        self.swept = true;
-
         let absent = StateText::Absent;
         let file = |name: &str| snap.files.get(name).unwrap_or(&absent);
         let ring = Ring::parse(file(RING_FILE).text().unwrap_or(""));
@@ -194,7 +194,10 @@ impl Task for ComposeEmit {
         let mut producers: Vec<&'static str> = tellable.iter().map(|(name, _)| *name).collect();
         producers.dedup();
         let mut sections: Vec<_> = tellable.into_iter().map(|(_, section)| section).collect();
-        let Some(poll_reason) = reason(&sections) else { return };
+        let Some(poll_reason) = reason(&sections) else {
+            self.swept = true;
+            return;
+        };
         let quiet = if sweeping { None } else { quiet_period(&sections, self.max_quiet, self.repeat_quiet) };
         absorb_clearing(&mut sections, BASELINE_FILE, file(BASELINE_FILE).text());
 
@@ -217,6 +220,7 @@ impl Task for ComposeEmit {
             &Draft {
                 reason: if sweeping { "startup-sweep" } else { poll_reason },
                 nonce: &snap.nonce,
+                repeat_of: snap.repeat_of.as_ref(),
                 workspace: &workspace(now, snap.staged.get(idle), max_age),
                 sections,
                 footer: footer(now, &facts),
@@ -252,12 +256,14 @@ mod tests {
         task: ComposeEmit,
         ring: String,
         staged: BTreeMap<&'static str, StagedSignal>,
+        told: bool,
     }
 
     impl Lab {
         /// A watcher whose startup sweep found nothing.
         fn running() -> Self {
-            let mut lab = Self { task: ComposeEmit::new(&settings()), ring: String::new(), staged: BTreeMap::new() };
+            let mut lab =
+                Self { task: ComposeEmit::new(&settings()), ring: String::new(), staged: BTreeMap::new(), told: false };
             for name in SWEPT {
                 lab.stage(name, 1000, &[]);
             }
@@ -266,7 +272,7 @@ mod tests {
         }
 
         fn starting() -> Self {
-            Self { task: ComposeEmit::new(&settings()), ring: String::new(), staged: BTreeMap::new() }
+            Self { task: ComposeEmit::new(&settings()), ring: String::new(), staged: BTreeMap::new(), told: false }
         }
 
         fn stage(&mut self, name: &'static str, secs: i64, sections: &[Section]) {
@@ -280,6 +286,7 @@ mod tests {
             let snap = Snapshot {
                 staged: self.staged.clone(),
                 nonce: format!("{secs:06x}"),
+                told: self.told,
                 files: [(RING_FILE, StateText::Text(self.ring.clone()))].into(),
                 ..Snapshot::default()
             };
@@ -319,7 +326,21 @@ mod tests {
         assert_eq!(lab.emit(101), None);
         lab.stage("snapshot_local", 101, &[]);
         assert_eq!(lab.emit(102).unwrap().reason, "startup-sweep");
-        assert_eq!(lab.emit(110).unwrap().reason, "poll");
+    }
+
+    #[test]
+    fn the_startup_sweep_is_over_when_it_has_arrived_and_not_while_it_is_held() {
+        let mut lab = Lab::starting();
+        for name in SWEPT {
+            lab.stage(name, 100, &[bell()]);
+        }
+        let held = lab.emit(101).unwrap();
+        assert_eq!(held.reason, "startup-sweep");
+        // Told before the restart, so the ring knows it; a held sweep is not withdrawn for that.
+        lab.deliver(99, &held);
+        assert_eq!(lab.emit(110).unwrap().reason, "startup-sweep");
+        lab.told = true;
+        assert_eq!(lab.emit(111).unwrap().reason, "poll");
     }
 
     #[test]

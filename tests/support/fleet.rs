@@ -2,8 +2,10 @@
 //!
 //! Everything ends with the value: the watcher by its own process id, the tmux server by its private socket.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,6 +28,7 @@ pub(crate) struct Fleet {
     pub(crate) env: Vec<(String, String)>,
 }
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
 impl Fleet {
     /// An empty nexus with a tmux server that holds one window `keeper`.
     pub(crate) fn new() -> Self {
@@ -166,9 +169,34 @@ impl Fleet {
         self.watcher = Some(child);
     }
 
-    /// The watcher as a command, for races.
-    pub(crate) fn watcher_command(&self) -> Command {
-        self.command(env!("CARGO_BIN_EXE_nexus-watcher"))
+    /// Waits until a fault has ended the watcher; `false` if it delivered something and goes on.
+    pub(crate) fn watcher_ends(&mut self) -> bool {
+        let mut child = self.watcher.take().expect("a watcher runs");
+        let mut ended = false;
+        self.wait("the watcher to end or to have delivered", || {
+            let status = child.try_wait().unwrap();
+            assert!(status.is_none_or(|status| status.signal().is_some()), "it ended by itself: {status:?}");
+            ended = status.is_some();
+            ended || (self.emits().iter().any(|emit| emit["received"] == true) && !self.is_pending())
+        });
+        self.watcher = Some(child);
+        ended
+    }
+
+    /// Whether a delivery is under way or unsettled.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state("delivery/pending.json").exists()
+    }
+
+    /// Waits for a condition and for every delivery to be settled, then for two more looks at what there is to tell.
+    pub(crate) fn wait_settled(&self, what: &str, mut condition: impl FnMut() -> bool) {
+        self.wait(what, || condition() && !self.is_pending());
+        let runs = || {
+            let log = fs::read_to_string(self.state("watcher-scheduler.jsonl")).unwrap_or_default();
+            log.lines().filter(|line| line.contains("compose_emit")).count()
+        };
+        let before = runs();
+        self.wait(&format!("{what}: further composing"), || runs() >= before + 2 && !self.is_pending());
     }
 
     /// Ends the watcher without warning.
@@ -206,9 +234,7 @@ impl Fleet {
     pub(crate) fn wait(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !condition() {
-            if Instant::now() > end {
-                panic!("waited in vain for {what}\n{}", self.story());
-            }
+            assert!(Instant::now() <= end, "waited in vain for {what}\n{}", self.story());
             // A poll, not a synchronisation: the condition decides.
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -220,18 +246,18 @@ impl Fleet {
         for name in ["emits.jsonl", "delivery/pending.json", "watcher-scheduler.jsonl"] {
             let file = fs::read_to_string(self.state(name)).unwrap_or_default();
             let tail: Vec<&str> = file.lines().rev().take(8).collect();
-            text += &format!("--- {name}\n{}\n", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
+            let _infallible = writeln!(text, "--- {name}\n{}", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
         }
         if let Ok(entries) = fs::read_dir(self.state("logs")) {
             for entry in entries.flatten() {
                 let file = fs::read_to_string(entry.path()).unwrap_or_default();
                 let tail: Vec<&str> = file.lines().rev().take(30).collect();
-                text += &format!("--- log\n{}\n", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
+                let _infallible = writeln!(text, "--- log\n{}", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
             }
         }
         let list = self.tmux_command(&["list-windows", "-a", "-F", "#{window_name}"]).output().unwrap();
         for name in String::from_utf8_lossy(&list.stdout).lines().filter(|name| *name != "keeper") {
-            text += &format!("--- screen of {name}\n{}\n", self.screen(name));
+            let _infallible = writeln!(text, "--- screen of {name}\n{}", self.screen(name));
         }
         text
     }

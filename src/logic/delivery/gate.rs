@@ -37,6 +37,8 @@ pub struct Seen {
     pub outside: Vec<String>,
     /// What the agent does with a paste while a turn runs.
     pub busy: BusyPolicy,
+    /// Whether `i` and `BSpace` go before a paste (`monitor.paste.vi_guard`).
+    pub vi_guard: bool,
     /// A literal text that is on the screen exactly while the input box is live; checked again by tmux with the act.
     pub composer_mark: Option<String>,
 }
@@ -130,7 +132,9 @@ impl Hold {
             Self::Busy => "a turn is running and this agent does not queue messages",
             Self::OverLimit => "the agent has reached its usage limit",
             Self::Login => "the agent is signed out; sign in",
-            Self::Unproven => "the box holds a folded paste that can't be proven ours; look and send or clear it",
+            Self::Unproven => {
+                "the box holds an earlier paste that is folded or has other text beside it; look and send or clear it"
+            }
             Self::Queue => {
                 "the agent's queue holds messages, an unproven one of ours perhaps among them; wait until it takes them up"
             }
@@ -217,6 +221,7 @@ pub(crate) mod tests {
             composer: Some(Composer::default()),
             outside: Vec::new(),
             busy: BusyPolicy::Queue,
+            vi_guard: false,
             composer_mark: Some("❯\u{a0}".into()),
         }
     }

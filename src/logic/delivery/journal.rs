@@ -197,6 +197,15 @@ pub fn fold(text: &str) -> (Vec<Row>, usize) {
     (rows.into_iter().map(|(_, row)| row).collect(), unreadable)
 }
 
+/// The signature (`<iso> <nonce>`) of the last emit that may have been typed, if nothing says what became of it and no
+/// later one is known to have arrived. What is told next may be a repetition of it.
+pub fn left_open(rows: &[Row]) -> Option<Signature> {
+    let open = [Kind::Intent, Kind::Unknown, Kind::Repeated];
+    let last = rows.iter().rev().find(|row| row.received || open.iter().any(|kind| kind.word() == row.outcome))?;
+    let iso = last.sig.strip_suffix(&last.nonce)?.trim_end();
+    (!last.received).then(|| Signature { iso: iso.to_owned(), nonce: last.nonce.clone() })
+}
+
 impl Row {
     /// A row of which only the nonce is known.
     fn new(nonce: &str) -> Self {
@@ -251,8 +260,10 @@ pub struct Pending {
     pub pane: PaneKey,
     /// The pane's process.
     pub pid: u32,
-    /// Number of line breaks of the text, which a folded mark counts.
-    pub line_breaks: u32,
+    /// The whole text, by which it is known again in the input box. Empty where it was not written down: then nothing
+    /// there counts as ours.
+    #[serde(default)]
+    pub body: String,
     /// The transcript at that time and its length, so that only what came later counts.
     pub transcript: Option<(String, u64)>,
     /// What its verified delivery retires.
@@ -299,6 +310,27 @@ mod tests {
         let text = Event::of_outcome(at(1), "a1b2c3", &received).line()
             + &Event::of_outcome(at(2), "a1b2c3", &Outcome::Unknown("late".into())).line();
         assert_eq!(fold(&text).0[0].outcome, "verified");
+    }
+
+    #[test]
+    fn what_was_left_open_is_known_again_until_something_arrives() {
+        let composed = |nonce: &str| {
+            Event { iso: Some("2026-05-11T13:42:01+00:00".into()), ..Event::new(at(1), nonce, Kind::Composed) }.line()
+        };
+        let event = |nonce: &str, kind| Event::new(at(2), nonce, kind).line();
+        let check = |text: String, nonce: Option<&str>| {
+            let open = left_open(&fold(&text).0);
+            assert_eq!(open.as_ref().map(|open| open.nonce.as_str()), nonce, "{text}");
+            assert!(open.is_none_or(|open| open.iso == "2026-05-11T13:42:01+00:00"), "{text}");
+        };
+        check(String::new(), None);
+        for kind in [Kind::Intent, Kind::Unknown, Kind::Repeated] {
+            let open = composed("aaaaaa") + &event("aaaaaa", kind);
+            check(open.clone(), Some("aaaaaa"));
+            check(open.clone() + &composed("bbbbbb") + &event("bbbbbb", Kind::Held), Some("aaaaaa"));
+            check(open + &composed("bbbbbb") + &event("bbbbbb", Kind::Queued), None);
+        }
+        check(composed("aaaaaa") + &event("aaaaaa", Kind::Held), None);
     }
 
     #[test]

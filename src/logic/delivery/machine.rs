@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::gate::{Gate, Hold, Seen, Target, judge};
 use super::proof::{OwnText, by_screen, locate};
-use super::{Outcome, Proof, ProofBy};
-use crate::logic::ids::{PaneKey, Signature};
+use super::{Outcome, Pasted, Proof, ProofBy};
+use crate::logic::ids::PaneKey;
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum Step {
         pid: u32,
         /// Texts that tmux checks together with the act.
         require: Vec<String>,
+        /// Press `i` and `BSpace` first, which leaves an empty vi box in insert mode.
+        vi_guard: bool,
     },
     /// Press Enter, if this text of ours is still on the screen.
     Enter {
@@ -105,9 +107,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Delivery {
     /// What witnesses look for.
-    signature: Signature,
-    /// Line breaks of the text, which a folded mark counts.
-    line_breaks: u32,
+    pasted: Pasted,
     /// How long things may take.
     limits: Limits,
     /// Where it stands.
@@ -126,7 +126,7 @@ pub struct Delivery {
     queued_before: bool,
     /// A turn was running at the paste, so the agent will queue the text.
     busy: bool,
-    /// Only an Enter on a visible nonce is allowed (a delivery from before a restart).
+    /// Only an Enter on our whole visible text is allowed (a delivery from before a restart).
     only_certain: bool,
     /// Our text was last seen in the box, unsent.
     stuck: bool,
@@ -137,11 +137,10 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// A new delivery of a text with this many line breaks.
-    pub fn new(signature: Signature, line_breaks: u32, limits: Limits) -> Self {
+    /// A new delivery of a text.
+    pub fn new(pasted: Pasted, limits: Limits) -> Self {
         Self {
-            signature,
-            line_breaks,
+            pasted,
             limits,
             phase: Phase::PreCheck,
             pane: None,
@@ -159,14 +158,8 @@ impl Delivery {
     }
 
     /// Settles an earlier delivery whose outcome is unknown: looks for its proof, presses Enter at most once and only
-    /// on a visible nonce, never pastes.
-    pub fn settle_earlier(
-        signature: Signature,
-        line_breaks: u32,
-        pane: (PaneKey, u32),
-        limits: Limits,
-        now: Duration,
-    ) -> Self {
+    /// on our whole visible text, never pastes.
+    pub fn settle_earlier(pasted: Pasted, pane: (PaneKey, u32), limits: Limits, now: Duration) -> Self {
         Self {
             phase: Phase::Confirming,
             pane: Some(pane),
@@ -175,7 +168,7 @@ impl Delivery {
             last_enter: Duration::ZERO,
             since: now,
             only_certain: true,
-            ..Self::new(signature, line_breaks, limits)
+            ..Self::new(pasted, limits)
         }
     }
 
@@ -255,7 +248,8 @@ impl Delivery {
                 self.queued_before = seen.verdict.queued;
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;
-                Step::Paste { key: seen.key, pid: seen.pid, require: seen.composer_mark.into_iter().collect() }
+                let require = seen.composer_mark.into_iter().collect();
+                Step::Paste { key: seen.key, pid: seen.pid, require, vi_guard: seen.vi_guard }
             }
         }
     }
@@ -274,11 +268,14 @@ impl Delivery {
             Found::Own(OwnText::InBox { evidence, .. }) => self.enter(evidence),
             // Somebody has submitted it already.
             Found::Own(OwnText::Outside) => self.confirm(now),
-            Found::Own(OwnText::Nowhere) | Found::CannotTell => {
+            Found::Own(OwnText::Mixed | OwnText::Nowhere) | Found::CannotTell => {
                 if now.saturating_sub(self.since) >= self.limits.settle {
                     let note = self.note.take().map(|note| format!(" ({note})")).unwrap_or_default();
-                    return self
-                        .over(Outcome::Unknown(format!("the pasted text did not show; no Enter was pressed{note}")));
+                    let what = match self.find(target) {
+                        Found::Own(OwnText::Mixed) => "the input box holds more than our text",
+                        _ => "the pasted text did not show",
+                    };
+                    return self.over(Outcome::Unknown(format!("{what}; no Enter was pressed{note}")));
                 }
                 Step::Sleep(self.limits.look_every)
             }
@@ -311,15 +308,15 @@ impl Delivery {
         if self.limits.screen_counts
             && let Target::Present(seen) = target
             && self.is_ours(seen)
-            && let Some(proof) = by_screen(seen, &self.signature, self.line_breaks, self.queue_was_empty())
+            && let Some(proof) = by_screen(seen, &self.pasted, self.queue_was_empty())
         {
             return self.over(Outcome::Received(proof));
         }
         let expired = now.saturating_sub(self.since) >= self.limits.confirm;
-        self.stuck = false;
         self.blind = self.hides(target);
-        if let Found::Own(OwnText::InBox { evidence, certain }) = self.find(target) {
-            self.stuck = true;
+        let found = self.find(target);
+        self.stuck = matches!(found, Found::Own(OwnText::InBox { .. } | OwnText::Mixed));
+        if let Found::Own(OwnText::InBox { evidence, certain }) = found {
             let allowed = certain || !self.only_certain;
             let gap = self.enters.checked_sub(1).and_then(|done| ENTER_GAPS.get(done)).copied();
             let due = match (self.enters, gap) {
@@ -374,7 +371,7 @@ impl Delivery {
     /// Finds our text in the pane that was pasted into.
     fn find(&self, target: &Target) -> Found {
         match target {
-            Target::Present(seen) if self.is_ours(seen) => Found::Own(locate(seen, &self.signature, self.line_breaks)),
+            Target::Present(seen) if self.is_ours(seen) => Found::Own(locate(seen, &self.pasted)),
             Target::Present(_) | Target::Absent(_) => Found::Replaced,
             Target::NoTmux(_) | Target::CannotTell(_) => Found::CannotTell,
         }

@@ -11,6 +11,27 @@ pub mod proof;
 
 use serde::{Deserialize, Serialize};
 
+use crate::logic::ids::Signature;
+
+/// What is or was pasted, by which it is known again on a screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pasted {
+    /// The signature at its end.
+    pub signature: Signature,
+    /// The whole text.
+    pub body: String,
+    /// Its line breaks, which a folded mark counts.
+    pub line_breaks: u32,
+}
+
+impl Pasted {
+    /// A text with this signature at its end.
+    pub fn new(signature: Signature, body: String) -> Self {
+        let line_breaks = u32::try_from(body.matches('\n').count()).unwrap_or(u32::MAX);
+        Self { signature, body, line_breaks }
+    }
+}
+
 /// Which of the three proofs of arrival was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

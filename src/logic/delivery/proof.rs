@@ -1,8 +1,9 @@
 //! What the pane itself proves: that our text stands unsent in the box, or that it has left it and arrived.
 
+use unicode_width::UnicodeWidthChar as _;
+
 use super::gate::Seen;
-use super::{Proof, ProofBy};
-use crate::logic::ids::Signature;
+use super::{Pasted, Proof, ProofBy};
 use crate::logic::pane::{InputRow, State};
 
 /// Where our text is, by the screen alone.
@@ -16,35 +17,49 @@ pub enum OwnText {
         /// The nonce itself is visible, not only a folded mark.
         certain: bool,
     },
+    /// In the box, unsent, with something beside it that is not known to be ours. Never sent by us.
+    Mixed,
     /// Shown outside the box while the box holds nothing of ours.
     Outside,
     /// Neither.
     Nowhere,
 }
 
-/// Finds our text on the screen. `line_breaks` is the number of line breaks in what was pasted.
-pub fn locate(seen: &Seen, signature: &Signature, line_breaks: u32) -> OwnText {
-    let nonce = signature.nonce.as_str();
+/// Finds our text on the screen.
+///
+/// It is in the box only if the box holds nothing else: a draft that somebody typed between the look and the paste has
+/// merged with our text, and an Enter would send it in their name. A box that shows only a part of our text, because it
+/// scrolls, is not known to hold nothing else.
+pub fn locate(seen: &Seen, pasted: &Pasted) -> OwnText {
+    let nonce = pasted.signature.nonce.as_str();
     if let Some(composer) = &seen.composer {
-        if let Some(row) = composer.rows.iter().find(|row| row.contains(nonce)) {
-            debug_assert!(!row.is_empty(), "a row that holds the nonce is not empty");
-            return OwnText::InBox { evidence: nonce.to_owned(), certain: true };
-        }
-        if composer.text.contains(nonce) {
-            // The nonce is broken over two rows: the last row of the box is ours as well.
-            if let Some(tail) = composer.rows.iter().rev().map(|row| row.trim()).find(|row| !row.is_empty()) {
-                return OwnText::InBox { evidence: tail.to_owned(), certain: true };
+        let text = squeeze(&composer.text);
+        if text.contains(nonce) && text == squeeze(&pasted.body) {
+            // Where the nonce is broken over two rows, the last row of the box is ours as well.
+            let whole = composer.rows.iter().any(|row| row.contains(nonce)).then_some(nonce);
+            let last = || composer.rows.iter().rev().map(|row| row.trim()).find(|row| !row.is_empty());
+            if let Some(evidence) = whole.or_else(last) {
+                return OwnText::InBox { evidence: evidence.to_owned(), certain: true };
             }
         }
-        if let Some(chip) = composer.chip.as_ref().filter(|chip| chip.lines == Some(line_breaks)) {
+        let chip = composer.chip.as_ref().filter(|chip| chip.lines == Some(pasted.line_breaks));
+        if let Some(chip) = chip.filter(|chip| text == squeeze(&chip.text)) {
             return OwnText::InBox { evidence: chip.text.clone(), certain: false };
         }
+        if chip.is_some() || text.contains(nonce) {
+            return OwnText::Mixed;
+        }
         let box_is_open = matches!(seen.verdict.input, Some(InputRow::Blank | InputRow::Ghost));
-        if box_is_open && shows(&seen.outside, &signature.needle()) {
+        if box_is_open && shows(&seen.outside, &pasted.signature.needle()) {
             return OwnText::Outside;
         }
     }
     OwnText::Nowhere
+}
+
+/// A text without what wrapping and drawing change: white space, and characters that take no room of their own.
+fn squeeze(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && c.width().is_some_and(|columns| columns > 0)).collect()
 }
 
 /// At most this many rows can hold one needle, even at a few columns' width.
@@ -55,7 +70,6 @@ fn shows(rows: &[String], words: &str) -> bool {
     if rows.iter().any(|row| row.contains(words)) {
         return true;
     }
-    let squeeze = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let needle = squeeze(words);
     let squeezed: Vec<String> = rows.iter().map(|row| squeeze(row)).collect();
     (0..squeezed.len()).any(|start| {
@@ -68,14 +82,14 @@ fn shows(rows: &[String], words: &str) -> bool {
 ///
 /// `queue_was_empty` tells that the agent's queue held nothing before our paste and that we pressed Enter since: only
 /// then is a queue mark by itself the agent's word that it has our text.
-pub fn by_screen(seen: &Seen, signature: &Signature, line_breaks: u32, queue_was_empty: bool) -> Option<Proof> {
-    match locate(seen, signature, line_breaks) {
-        OwnText::InBox { .. } => None,
+pub fn by_screen(seen: &Seen, pasted: &Pasted, queue_was_empty: bool) -> Option<Proof> {
+    match locate(seen, pasted) {
+        OwnText::InBox { .. } | OwnText::Mixed => None,
         OwnText::Outside => Some(Proof { by: ProofBy::Screen, queued: seen.verdict.queued }),
         OwnText::Nowhere => {
             // A long message in the queue shows only its first lines; the time in the first one is ours alone.
             let is_queued = seen.verdict.queued && seen.verdict.state == State::Busy;
-            let is_ours = || queue_was_empty || shows(&seen.outside, &signature.opening());
+            let is_ours = || queue_was_empty || shows(&seen.outside, &pasted.signature.opening());
             (is_queued && is_ours()).then_some(Proof { by: ProofBy::Screen, queued: true })
         }
     }
@@ -86,36 +100,83 @@ mod tests {
     use super::super::gate::tests::seen;
     use super::super::gate::{Chip, Composer};
     use super::*;
+    use crate::logic::ids::Signature;
 
     fn signature() -> Signature {
         Signature { iso: "2026-05-11T13:42:01-07:00".into(), nonce: "a1b2c3".into() }
     }
 
-    fn boxed(rows: &[&str], chip: Option<Chip>) -> Option<Composer> {
+    /// What was pasted: `breaks` line breaks, the last line being the signature.
+    fn pasted(breaks: usize) -> Pasted {
+        let mut body = "--- nexus-emit ---\n".to_owned();
+        body.extend(std::iter::repeat_n("a line\n", breaks.saturating_sub(1)));
+        Pasted::new(signature(), body + &signature().trailer())
+    }
+
+    fn boxed(rows: &[&str], chip: Option<Chip>) -> Composer {
         let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
-        Some(Composer { text: rows.concat(), rows, chip })
+        Composer { text: rows.concat(), rows, chip }
     }
 
     #[test]
     fn text_in_the_box_is_not_a_proof_even_if_it_stands_outside_too() {
         let mut target = seen(State::Idle, Some(InputRow::Typed));
-        target.composer = boxed(&["--- nexus-emit-sig 2026-05-11T13:42:01-07:00 a1b2c3 ---"], None);
+        target.composer = Some(boxed(&pasted(3).body.lines().collect::<Vec<_>>(), None));
         target.outside = vec![signature().trailer()];
-        assert_eq!(locate(&target, &signature(), 3), OwnText::InBox { evidence: "a1b2c3".into(), certain: true });
-        assert_eq!(by_screen(&target, &signature(), 3, true), None);
+        assert_eq!(locate(&target, &pasted(3)), OwnText::InBox { evidence: "a1b2c3".into(), certain: true });
+        assert_eq!(by_screen(&target, &pasted(3), true), None);
+    }
+
+    #[test]
+    fn a_box_that_holds_more_or_less_than_our_text_is_not_ours() {
+        let whole = pasted(2).body;
+        let check = |box_text: &str, ours: bool| {
+            let mut target = seen(State::UserTyping, Some(InputRow::Typed));
+            target.composer = Some(boxed(&box_text.lines().collect::<Vec<_>>(), None));
+            let found = locate(&target, &pasted(2));
+            assert_eq!(matches!(found, OwnText::InBox { .. }), ours, "{box_text}");
+            assert!(ours || found == OwnText::Mixed, "{box_text}");
+            // Somebody else's message in the queue proves nothing while our text stands in the box.
+            target.verdict.state = State::Busy;
+            target.verdict.queued = true;
+            assert_eq!(by_screen(&target, &pasted(2), true), None, "{box_text}");
+        };
+        check(&whole, true);
+        check(&whole.replace("nexus-emit-sig ", "nexus-emit-\n  sig "), true);
+        check(&format!("{whole}\n"), true);
+        check(&format!("delete everything {whole}"), false);
+        check(&format!("{whole} delete everything"), false);
+        check(&format!("{whole} y"), false);
+        check(&format!("{whole}\u{44f}"), false);
+        check(whole.split_once('\n').unwrap().1, false);
+        check(&signature().trailer(), false);
+    }
+
+    #[test]
+    fn a_fold_with_anything_beside_it_is_not_ours() {
+        let chip = || Some(Chip { text: "[Pasted text #1 +41 lines]".into(), lines: Some(41) });
+        for text in [
+            "[Pasted text #1 +41 lines] and then",
+            "no! [Pasted text #1 +41 lines]",
+            "[Pasted text #1 +41 lines][Pasted text #2 +41 lines]",
+        ] {
+            let mut target = seen(State::UserTyping, Some(InputRow::Typed));
+            target.composer = Some(boxed(&[text], chip()));
+            assert_eq!(locate(&target, &pasted(41)), OwnText::Mixed, "{text}");
+        }
     }
 
     #[test]
     fn a_folded_paste_counts_only_at_the_right_size_and_is_never_certain() {
         let chip = Chip { text: "[Pasted text #1 +41 lines]".into(), lines: Some(41) };
         let mut target = seen(State::UserTyping, Some(InputRow::Typed));
-        target.composer = boxed(&["[Pasted text #1 +41 lines]"], Some(chip));
+        target.composer = Some(boxed(&["[Pasted text #1 +41 lines]"], Some(chip)));
         assert_eq!(
-            locate(&target, &signature(), 41),
+            locate(&target, &pasted(41)),
             OwnText::InBox { evidence: "[Pasted text #1 +41 lines]".into(), certain: false }
         );
-        assert_eq!(locate(&target, &signature(), 40), OwnText::Nowhere);
-        assert_eq!(by_screen(&target, &signature(), 40, true), None);
+        assert_eq!(locate(&target, &pasted(40)), OwnText::Nowhere);
+        assert_eq!(by_screen(&target, &pasted(40), true), None);
     }
 
     #[test]
@@ -123,22 +184,22 @@ mod tests {
         let mut target = seen(State::Busy, Some(InputRow::Blank));
         target.outside =
             vec!["❯ report".into(), "  --- nexus-emit-sig 2026-05-11T13:42:01-".into(), "  07:00 a1b2c3 ---".into()];
-        assert_eq!(by_screen(&target, &signature(), 3, true), Some(Proof { by: ProofBy::Screen, queued: false }));
+        assert_eq!(by_screen(&target, &pasted(3), true), Some(Proof { by: ProofBy::Screen, queued: false }));
     }
 
     #[test]
     fn another_signature_with_the_same_words_is_no_proof() {
         let mut target = seen(State::Idle, Some(InputRow::Blank));
         target.outside = vec!["--- nexus-emit-sig 2026-05-11T13:42:01-07:00 ffffff ---".into()];
-        assert_eq!(locate(&target, &signature(), 3), OwnText::Nowhere);
+        assert_eq!(locate(&target, &pasted(3)), OwnText::Nowhere);
     }
 
     #[test]
     fn a_new_queue_mark_proves_a_long_message_and_an_old_one_does_not() {
         let mut target = seen(State::Busy, Some(InputRow::Ghost));
         target.verdict.queued = true;
-        assert_eq!(by_screen(&target, &signature(), 41, true), Some(Proof { by: ProofBy::Screen, queued: true }));
-        assert_eq!(by_screen(&target, &signature(), 41, false), None);
+        assert_eq!(by_screen(&target, &pasted(41), true), Some(Proof { by: ProofBy::Screen, queued: true }));
+        assert_eq!(by_screen(&target, &pasted(41), false), None);
     }
 
     #[test]
@@ -153,12 +214,12 @@ mod tests {
         ];
         for (rows, proves) in cases {
             target.outside = rows.iter().map(|row| (*row).to_owned()).collect();
-            let proof = by_screen(&target, &signature(), 41, false);
+            let proof = by_screen(&target, &pasted(41), false);
             assert_eq!(proof, proves.then_some(Proof { by: ProofBy::Screen, queued: true }), "{rows:?}");
         }
         // Nor does it prove anything once it is no longer marked as queued, since the end may be missing.
         target.verdict.queued = false;
-        assert_eq!(by_screen(&target, &signature(), 41, false), None);
+        assert_eq!(by_screen(&target, &pasted(41), false), None);
     }
 
     #[test]
@@ -166,6 +227,6 @@ mod tests {
         let mut target = seen(State::Blocked, None);
         target.composer = None;
         target.outside = vec![signature().trailer()];
-        assert_eq!(locate(&target, &signature(), 3), OwnText::Nowhere);
+        assert_eq!(locate(&target, &pasted(3)), OwnText::Nowhere);
     }
 }

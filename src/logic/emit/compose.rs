@@ -30,6 +30,8 @@ pub struct Draft<'a> {
     pub reason: &'a str,
     /// Six lower-case hex digits, unique for the emit.
     pub nonce: &'a str,
+    /// The emit of unknown outcome whose news this one repeats.
+    pub repeat_of: Option<&'a Signature>,
     /// What follows `workspace: `.
     pub workspace: &'a str,
     /// The sections, in any order.
@@ -47,8 +49,10 @@ pub struct Draft<'a> {
 ///        can't ever be told whole. The last commit remembers the hash.
 pub fn compose(now: &Now, draft: &Draft<'_>) -> Emit {
     let signature = Signature { iso: now.iso(), nonce: draft.nonce.to_owned() };
+    // Without the words that witnesses look for, so that a repeat can't prove the emit that it repeats.
+    let repeat = draft.repeat_of.map(|sig| format!("; repeat of {} {}", sig.iso, sig.nonce)).unwrap_or_default();
     let mut body = format!(
-        "{} ({}) ===\n{CUE}\nworkspace: {}\n",
+        "{} ({}{repeat}) ===\n{CUE}\nworkspace: {}\n",
         signature.opening(),
         draft.reason,
         clean::one_line(draft.workspace, clean::MAX_LINE_CHARS)
@@ -146,6 +150,7 @@ mod tests {
         let draft = Draft {
             reason: "poll",
             nonce: "a1b2c3",
+            repeat_of: None,
             workspace: "1 busy | 2 idle",
             sections,
             footer,
@@ -209,5 +214,30 @@ mod tests {
         assert!(emit.body.len() <= MAX_BODY_BYTES);
         assert!(emit.body.contains(" more lines omitted]"));
         assert!(emit.commits.contains(&Commit::RemoveState { path: "Requests".into() }));
+    }
+
+    #[test]
+    fn a_repeat_says_so_without_the_words_that_witnesses_look_for() {
+        let old = Signature { iso: "2026-05-11T13:42:01+00:00".into(), nonce: "0ddba1".into() };
+        let footer = Section {
+            kind: SectionKind::Dashboard,
+            lines: Vec::new(),
+            commits: Vec::new(),
+            pages: false,
+            windows: Vec::new(),
+        };
+        let draft = Draft {
+            reason: "poll",
+            nonce: "a1b2c3",
+            repeat_of: Some(&old),
+            workspace: "",
+            sections: Vec::new(),
+            footer,
+            section_max_lines: 50,
+        };
+        let emit = compose(&Now::fixed(crate::logic::time::Timestamp::from_secs(9)), &draft);
+        let header = emit.body.lines().next().unwrap();
+        assert!(header.ends_with("(poll; repeat of 2026-05-11T13:42:01+00:00 0ddba1) ==="), "{header}");
+        assert!(!emit.body.contains(&old.needle()));
     }
 }

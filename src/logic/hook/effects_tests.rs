@@ -1,3 +1,5 @@
+//! What each hook event changes, by real payloads.
+
 use super::*;
 use crate::logic::time::Timestamp;
 

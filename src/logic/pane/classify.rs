@@ -35,6 +35,15 @@ pub struct ScreenFacts {
     pub version: Option<String>,
 }
 
+impl ScreenFacts {
+    /// With the agent's version, where the process tree tells it.
+    #[must_use]
+    pub fn with_version(mut self, version: Option<String>) -> Self {
+        self.version = version;
+        self
+    }
+}
+
 impl From<&PaneFacts> for ScreenFacts {
     fn from(facts: &PaneFacts) -> Self {
         Self {
@@ -83,7 +92,8 @@ pub fn judge_screen(
 
 /// Judges a saved screen in the stages of the live reader.
 pub fn judge_capture(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
-    let wanted = wanted_style(profile, capture.plain());
+    // A screen that was saved without colours tells nothing about them.
+    let wanted = wanted_style(profile, capture.plain()).filter(|_| capture.has_colour());
     let styled = wanted.map(|(first, last)| (first, capture.styled(first, last)));
     let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
     judge_screen(profile, facts, capture.plain(), styled)
@@ -229,7 +239,11 @@ impl<'a> Judge<'a> {
         let start = (last + 1).saturating_sub(BOTTOM_ROWS);
         let bottom: Vec<String> = self.plain[start..=last].iter().map(|row| region::unframed_row(row)).collect();
         if !region::is_shell_row(&self.plain[last]) {
-            self.look(Region::Bottom, &bottom.join("\n"), Some(start), None);
+            let known = self.look(Region::Bottom, &bottom.join("\n"), Some(start), None);
+            // A title outlives a killed agent, so it counts only where the agent's own page is on the screen.
+            if let Some(title) = self.facts.title.as_ref().filter(|_| known) {
+                self.look(Region::Title, title, None, None);
+            }
         }
         if let Some((state, _, evidence)) = self.best_state() {
             let mut verdict = PaneVerdict::of(state, evidence);

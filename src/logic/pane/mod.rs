@@ -3,7 +3,7 @@
 //! The vocabulary is `protocol-facts` §3.3 (`docs/contracts.md` §3). *Cannot tell* is [`State::Unknown`] or
 //! [`State::Empty`]; both cause no action. Reading goes in stages, the same live and offline: plain rows first
 //! ([`wanted_style`] says which rows are then wanted with colour), [`judge_screen`] gives the screen's verdict, and
-//! [`fuse`] weighs it against tmux, the process tree and the hooks.
+//! [`fuse()`] weighs it against tmux, the process tree and the hooks.
 
 pub mod classify;
 pub mod fuse;

@@ -195,17 +195,15 @@ fn skip_chars(row: &str, count: usize) -> &str {
     row.char_indices().nth(count).map_or("", |(i, _)| &row[i..])
 }
 
-/// Cells of the box's text, without prompt and indentation; `None` if the styled rows are not those of the box, or
-/// carry no attribute at all (a capture without colour tells nothing).
+/// Cells of the box's text, without prompt and indentation; `None` if the styled rows are not those of the box.
+///
+/// Rows that were read with colours and carry none are in the default colours: that is how tmux prints a row that is
+/// captured alone.
 fn box_cells(rows: &[String], at: BoxRows, first_row: u16, raw: &[String]) -> Option<Vec<StyledRow>> {
     let skip = at.first.checked_sub(usize::from(first_row))?;
     let wanted = at.last - at.first + 1;
     let raw = raw.get(skip..skip + wanted).map(|_| &raw[..skip + wanted])?;
-    let (mut cells, coloured) = parse_rows(raw);
-    let mut cells = cells.split_off(skip);
-    if !coloured {
-        return None;
-    }
+    let mut cells = parse_rows(raw).split_off(skip);
     for (i, row) in cells.iter_mut().enumerate() {
         // The styled rows are read later than the plain ones; if the text differs, the screen moved on in between.
         let text: String = row.cells.iter().map(|cell| cell.ch).collect();

@@ -119,8 +119,6 @@ struct Row {
     attr: Attr,
     /// Cells so far.
     cells: Vec<Cell>,
-    /// Whether any SGR was seen in any row.
-    coloured: bool,
 }
 
 impl Perform for Row {
@@ -131,15 +129,12 @@ impl Perform for Row {
     fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], _ignore: bool, action: char) {
         if action == 'm' && intermediates.is_empty() {
             self.attr.apply(params);
-            self.coloured = true;
         }
     }
 }
 
 /// Reads consecutive rows as `capture-pane -e` prints them.
-///
-/// The flag says whether any attribute sequence was seen at all.
-pub fn parse_rows(rows: &[String]) -> (Vec<StyledRow>, bool) {
+pub fn parse_rows(rows: &[String]) -> Vec<StyledRow> {
     let mut row = Row::default();
     let mut parsed = Vec::with_capacity(rows.len());
     for text in rows {
@@ -147,7 +142,7 @@ pub fn parse_rows(rows: &[String]) -> (Vec<StyledRow>, bool) {
         Parser::new().advance(&mut row, text.as_bytes());
         parsed.push(StyledRow { cells: std::mem::take(&mut row.cells), end: row.attr });
     }
-    (parsed, row.coloured)
+    parsed
 }
 
 /// A saved screen with escape sequences, handed out the way the live reader sees it: plain rows first, styled rows on
@@ -177,6 +172,11 @@ impl Capture {
         Self { plain, raw, start }
     }
 
+    /// Whether the screen was saved with colours: any escape sequence at all.
+    pub fn has_colour(&self) -> bool {
+        self.raw.iter().any(|row| row.contains('\u{1b}'))
+    }
+
     /// The rows as text, as `capture-pane -p` gives them.
     pub fn plain(&self) -> &[String] {
         &self.plain
@@ -202,7 +202,7 @@ mod tests {
 
     fn check(rows: &[&str], expected: &[(&str, &str)]) {
         let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
-        let (parsed, _) = parse_rows(&rows);
+        let parsed = parse_rows(&rows);
         let shown: Vec<(String, String)> = parsed
             .iter()
             .map(|row| {

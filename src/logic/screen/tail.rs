@@ -86,7 +86,7 @@ pub fn content_hash(layout: &Layout, rows: &[String], end: usize) -> u64 {
     };
     for row in &rows[..without_nudges(layout, rows, end)] {
         let mut blank = true;
-        for byte in row.bytes().filter(|byte| !byte.is_ascii_digit()) {
+        for byte in row.trim_end().bytes().filter(|byte| !byte.is_ascii_digit()) {
             let is_space = byte.is_ascii_whitespace();
             if !(is_space && blank) {
                 eat(if is_space { b' ' } else { byte });

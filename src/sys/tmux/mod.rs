@@ -34,7 +34,7 @@ pub enum TmuxError {
         socket: String,
     },
     /// Older than 3.2.
-    #[error("tmux {found} is too old; 3.2 or later is needed")]
+    #[error("tmux {found} is too old; install version 3.2 or later, and restart its server")]
     TooOld {
         /// What it calls itself.
         found: String,

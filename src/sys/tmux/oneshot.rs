@@ -66,7 +66,10 @@ pub async fn check_installed() -> Result<(), TmuxError> {
         .map_err(|_| TmuxError::Timeout { doing: DOING, after_ms: 5000 })?
         .map_err(io)?;
     let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if super::version_is_supported(&found) { Ok(()) } else { Err(TmuxError::TooOld { found }) }
+    if super::version_is_supported(&found) {
+        return Ok(());
+    }
+    Err(TmuxError::TooOld { found: found.strip_prefix("tmux ").unwrap_or(&found).to_owned() })
 }
 
 /// What tmux's client needs of the environment. It sends all that it has to the server before it counts as identified,

@@ -3,6 +3,7 @@
 use super::super::gate::tests::seen;
 use super::super::gate::{Chip, Composer};
 use super::*;
+use crate::logic::ids::Signature;
 use crate::logic::pane::{InputRow, State};
 
 const LIMITS: Limits = Limits {
@@ -14,6 +15,11 @@ const LIMITS: Limits = Limits {
 
 fn signature() -> Signature {
     Signature { iso: "2026-05-11T13:42:01-07:00".into(), nonce: "a1b2c3".into() }
+}
+
+/// A text with 41 line breaks.
+fn pasted() -> Pasted {
+    Pasted::new(signature(), format!("--- nexus-emit ---{}\n{}", "\na line".repeat(40), signature().trailer()))
 }
 
 fn idle() -> Target {
@@ -28,7 +34,7 @@ fn in_box(rows: &[&str], chip: Option<Chip>) -> Target {
 }
 
 fn own_text() -> Target {
-    in_box(&["--- nexus-emit-sig 2026-05-11T13:42:01-07:00 a1b2c3 ---"], None)
+    in_box(&pasted().body.lines().collect::<Vec<_>>(), None)
 }
 
 fn own_chip() -> Target {
@@ -101,7 +107,7 @@ impl Script {
 }
 
 fn fresh() -> Delivery {
-    Delivery::new(signature(), 41, LIMITS)
+    Delivery::new(pasted(), LIMITS)
 }
 
 fn hook_after(enters: usize) -> (usize, Proof) {
@@ -137,6 +143,16 @@ fn a_dialog_that_opens_after_the_paste_gets_no_enter() {
     let mut pane = Script::new(&[idle(), Target::Present(Box::new(dialog))]);
     assert_eq!(pane.run(fresh()).code(), 4);
     assert_eq!((pane.pastes, pane.enters), (1, 0));
+}
+
+#[test]
+fn a_draft_that_merged_with_our_text_gets_no_enter() {
+    for text in ["delete all ", ""] {
+        let body = format!("{text}{}{}", pasted().body, if text.is_empty() { " y" } else { "" });
+        let mut pane = Script::new(&[idle(), in_box(&body.lines().collect::<Vec<_>>(), None)]);
+        assert_eq!(pane.run(fresh()).code(), 4);
+        assert_eq!((pane.pastes, pane.enters), (1, 0));
+    }
 }
 
 #[test]
@@ -228,14 +244,14 @@ fn a_pane_replaced_after_the_paste_gets_no_enter() {
 fn the_screen_is_no_witness_when_it_is_switched_off() {
     let limits = Limits { screen_counts: false, ..LIMITS };
     let mut pane = Script::new(&[idle(), own_text(), submitted()]);
-    assert_eq!(pane.run(Delivery::new(signature(), 41, limits)).code(), 4);
+    assert_eq!(pane.run(Delivery::new(pasted(), limits)).code(), 4);
     assert_eq!((pane.pastes, pane.enters), (1, 1));
 }
 
 fn settle(looks: &[Target]) -> (Outcome, Script) {
     let mut pane = Script::new(looks);
     let seen = seen(State::Idle, None);
-    let delivery = Delivery::settle_earlier(signature(), 41, (seen.key, seen.pid), LIMITS, pane.clock);
+    let delivery = Delivery::settle_earlier(pasted(), (seen.key, seen.pid), LIMITS, pane.clock);
     let outcome = pane.run(delivery);
     (outcome, pane)
 }
@@ -283,6 +299,15 @@ fn our_own_text_left_in_the_box_gets_one_enter_if_it_is_provably_ours() {
 #[test]
 fn a_bare_fold_left_in_the_box_is_held() {
     let (outcome, pane) = settle(&[own_chip()]);
+    assert_eq!(outcome, Outcome::Held(Hold::Unproven));
+    assert_eq!((pane.pastes, pane.enters), (0, 0));
+}
+
+#[test]
+fn our_text_with_a_draft_beside_it_is_held_until_it_is_sent_or_cleared() {
+    let merged = format!("{} and then", pasted().body);
+    let merged = in_box(&merged.lines().collect::<Vec<_>>(), None);
+    let (outcome, pane) = settle(&[merged]);
     assert_eq!(outcome, Outcome::Held(Hold::Unproven));
     assert_eq!((pane.pastes, pane.enters), (0, 0));
 }

@@ -17,6 +17,8 @@ use crate::cli::render;
 use crate::config::load::{self, Loaded};
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
+use crate::logic::instance::beacon::BeaconVerdict;
+use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
@@ -26,6 +28,10 @@ use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
 use crate::sys::{liveness, logging};
 
+mod guard;
+
+use guard::Guard;
+
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
 
@@ -34,7 +40,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     logging::tighten_umask();
     let matches = match command().try_get_matches_from(args) {
         Ok(matches) => matches,
-        Err(error) => return ExitCode::from(render::usage_error(&error, 1)),
+        Err(error) => return ExitCode::from(render::usage_error("nexus-watcher", &error, 1)),
     };
     match start(&matches) {
         Ok(()) => ExitCode::SUCCESS,
@@ -97,11 +103,15 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         return Ok(());
     }
     files::create_private_dir(state.path()).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => "something that is no directory stands there".to_owned(),
+            _ => error.to_string(),
+        };
+        let path = state.path().display();
         Stop::new(
             5,
             format!(
-                "cannot create the state directory {}: {error}; fix its permissions or set NEXUS_STATE_DIR",
-                state.path().display()
+                "cannot make the state directory {path}: {why}; fix its place or permissions, or set NEXUS_STATE_DIR"
             ),
         )
     })?;
@@ -114,6 +124,8 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         TmuxError::NotInstalled | TmuxError::TooOld { .. } => Stop::new(2, error),
         other => Stop::new(2, format!("cannot ask tmux for its version: {other}")),
     })?;
+    // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
+    refuse_remote(&state, settings.beacon_stale)?;
     if args.get_flag("replace") {
         match instance::replace_holder(&state, REPLACE_GRACE) {
             Ok(Replaced::Nobody) => {}
@@ -123,9 +135,14 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             Err(error) => return Err(Stop::new(error.exit_code(), error)),
         }
     }
-    let lock = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
-    let guard = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
-        .map_err(|error| Stop::new(5, format!("{error:#}")))?;
+    let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
+    let log = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
+        .map_err(|error| Stop::new(1, format!("{error:#}")))?;
+    if let [watched, others @ ..] = settings.tmux_sockets.as_slice()
+        && !others.is_empty()
+    {
+        tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
+    }
     for notice in &notices {
         tracing::info!("{notice}");
     }
@@ -137,6 +154,17 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     if let Err(error) = published {
         tracing::error!(%error, "cannot publish who watches");
     }
+    let mut guard = Guard {
+        state: state.clone(),
+        lock,
+        ticker,
+        target: settings.target_window.clone(),
+        tick: settings.heartbeat_tick,
+        holder,
+        nonce: format!("{}-{}", std::process::id(), now.at.millis()),
+        stale_after: settings.beacon_stale,
+    };
+    guard.announce();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         pid = std::process::id(),
@@ -165,39 +193,72 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             }
             std::future::pending::<()>().await;
         };
-        let run = daemon::run(outside, how, wake, told_to_end()?);
+        let told = told_to_end()?;
+        let end = async {
+            tokio::select! {
+                () = told => {}
+                () = guard.watch() => {}
+            }
+        };
+        let run = daemon::run(outside, how, wake, end);
         tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
         }
     });
     tracing::info!("watcher ended");
-    drop(ticker);
+    guard.retire();
     if let Err(error) = liveness::remove_ours(&state) {
         tracing::warn!(%error, "cannot remove our own pid files");
     }
+    drop(log);
     drop(guard);
-    drop(lock);
     ended.map_err(|error| Stop::new(1, format!("{error:#}")))
 }
 
 /// Loads the settings; a missing root is 2, a bad configuration is 1.
 fn load_settings(args: &ArgMatches) -> Result<Loaded, Stop> {
-    let here =
-        std::env::current_dir().map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}")))?;
+    let here = std::env::current_dir()
+        .map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}; go to one that exists")))?;
     let root = args.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let root = load::find_root(&ProcessEnv, root, &here).map_err(|error| Stop::new(2, error))?;
     load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))
 }
 
+/// Refuses to start beside a watcher on another host, which the lock may not show.
+fn refuse_remote(state: &StateDir, stale_after: Duration) -> Result<(), Stop> {
+    match instance::remote_verdict(state, Clock::System.now().at, stale_after) {
+        BeaconVerdict::None | BeaconVerdict::SameHost | BeaconVerdict::StaleRemote => Ok(()),
+        BeaconVerdict::LiveRemote(beacon) => Err(Stop::new(
+            4,
+            format!(
+                "a watcher on host {} (pid {}) uses {}; end it there, or wait {} s after its last sign of life",
+                beacon.host,
+                beacon.pid,
+                state.path().display(),
+                stale_after.as_secs()
+            ),
+        )),
+        BeaconVerdict::Corrupt => {
+            // The lock is the judge on this host; a watcher must not be kept from starting by a file that it writes.
+            render::note(&format!(
+                "{} can't be read, so a watcher on another host can't be ruled out; starting all the same",
+                state.at(instance::BEACON_FILE).display()
+            ));
+            Ok(())
+        }
+    }
+}
+
 /// Takes the instance lock, or says who holds it and what to do.
-fn take_lock(state: &StateDir, root: &std::path::Path, sockets: &[String]) -> Result<InstanceLock, Stop> {
+fn take_lock(state: &StateDir, root: &std::path::Path, sockets: &[String]) -> Result<(InstanceLock, Holder), Stop> {
     let socket = sockets.first().map_or("default", String::as_str);
     let holder = Here::look().describe(&ProcessEnv, root, socket, &Clock::System.now());
-    lock::acquire(state, &holder.render()).map_err(|error| match error {
+    let lock = lock::acquire(state, &holder.render()).map_err(|error| match error {
         LockError::Held { path, metadata } => Stop::new(4, instance::refusal(&path, &metadata)),
         error @ LockError::Unopenable { .. } => Stop::new(5, error),
-    })
+    })?;
+    Ok((lock, holder))
 }
 
 /// Completes when the process is told to end.

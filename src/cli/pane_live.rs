@@ -1,0 +1,174 @@
+//! The live half of `ng pane-state`: finds the panes that were asked for and judges them as the watcher does.
+
+use anyhow::Context as _;
+
+use super::Invocation;
+use crate::daemon::Outside;
+use crate::daemon::observe::{self, Observer};
+use crate::logic::ids::{PaneId, WindowId};
+use crate::logic::snapshot::{ObservedPane, PaneFacts};
+use crate::logic::worker::scope;
+use crate::sys::clock::Clock;
+use crate::sys::env::ProcessEnv;
+use crate::sys::files::StateDir;
+use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient};
+
+/// Which panes are meant.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Which<'a> {
+    /// Every window in scope, or every one of this session.
+    All(Option<&'a str>),
+    /// One window or pane as people spell it.
+    One(&'a str),
+}
+
+/// What the look gave.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// The panes that were asked for, one a window.
+    Judged(Vec<ObservedPane>),
+    /// tmux could not be asked; why.
+    CannotLook(String),
+    /// No such window; what there is.
+    NoSuchWindow(String),
+    /// More than one window is meant; which.
+    Ambiguous(String),
+}
+
+/// Looks.
+pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<Answer> {
+    let settings = invocation.settings()?.settings;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting")?;
+    runtime.block_on(async {
+        let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
+        let out = Outside {
+            tmux: TmuxClient::new(socket, None).without_control(),
+            clock: Clock::System,
+            state: StateDir::new(&settings.state_dir),
+            settings,
+            env: Box::new(ProcessEnv),
+            observer: Observer::new()?,
+        };
+        let mut view = match out.tmux.view().await {
+            Ok(view) => view,
+            // An old tmux answers in ways that say nothing of its age.
+            Err(error) => {
+                let error = tmux::check_installed().await.err().unwrap_or(error);
+                return Ok(Answer::CannotLook(error.to_string()));
+            }
+        };
+        let settings = &out.settings;
+        let in_scope = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window);
+        let wanted: Vec<WindowId> = match which {
+            Which::All(session) => {
+                let meant = |pane: &&PaneFacts| match (session, &in_scope) {
+                    (Some(session), _) => pane.session_name == session,
+                    (None, Some(scope)) => scope.contains(&pane.session),
+                    (None, None) => true,
+                };
+                let mut windows: Vec<WindowId> = view.panes.iter().filter(meant).map(|pane| pane.window).collect();
+                windows.dedup();
+                if windows.is_empty() {
+                    return Ok(Answer::NoSuchWindow(format!("no session {}", session.unwrap_or("is there"))));
+                }
+                windows
+            }
+            Which::One(spec) => {
+                let pane = PaneId::parse(spec).map(|id| view.panes.iter().find(|pane| pane.pane == id).cloned());
+                if let Some(found) = pane {
+                    let Some(found) = found else { return Ok(Answer::NoSuchWindow(format!("no pane {spec}"))) };
+                    view.panes = vec![found.clone()];
+                    vec![found.window]
+                } else {
+                    // Windows in scope come first; only if none is meant there, all sessions are searched.
+                    let local: Vec<&PaneFacts> = view
+                        .panes
+                        .iter()
+                        .filter(|pane| in_scope.as_ref().is_none_or(|scope| scope.contains(&pane.session)))
+                        .collect();
+                    let all: Vec<&PaneFacts> = view.panes.iter().collect();
+                    let found = [local, all].iter().map(|panes| meant_by(spec, panes)).find(|found| !found.is_empty());
+                    match found.as_deref() {
+                        None | Some([]) => return Ok(Answer::NoSuchWindow(format!("no window {spec:?}"))),
+                        Some([only]) => vec![*only],
+                        Some(several) => {
+                            let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+                            return Ok(Answer::Ambiguous(format!(
+                                "{spec:?} means several windows; ask for one of {}",
+                                ids.join(", ")
+                            )));
+                        }
+                    }
+                }
+            }
+        };
+        view.panes.retain(|pane| wanted.contains(&pane.window));
+        let now = out.clock.now();
+        match observe::panes(&out, &view, &now).await {
+            Ok(observed) => Ok(Answer::Judged(wanted.iter().filter_map(|id| representative(*id, &observed)).collect())),
+            Err(error) => Ok(Answer::CannotLook(error.to_string())),
+        }
+    })
+}
+
+/// The windows that a spelling means: `@id`, an index, `session:index`, `session:name`, or the exact name.
+///
+/// An `@id` means that window only: it is the way out where names are ambiguous, so no name may stand in its place.
+fn meant_by(spec: &str, panes: &[&PaneFacts]) -> Vec<WindowId> {
+    let id = WindowId::parse(spec);
+    let is_meant = |pane: &PaneFacts| {
+        if let Some(id) = id {
+            return pane.window == id;
+        }
+        let names = |text: &str| {
+            pane.window_name.as_str() == text || text.parse::<u32>().is_ok_and(|index| index == pane.window_index)
+        };
+        let in_session = spec
+            .split_once(':')
+            .is_some_and(|(session, rest)| pane.session_name == session.trim_start_matches('=') && names(rest));
+        names(spec) || in_session
+    };
+    let mut found: Vec<WindowId> = Vec::new();
+    for pane in panes.iter().filter(|pane| is_meant(pane)) {
+        if !found.contains(&pane.window) {
+            found.push(pane.window);
+        }
+    }
+    found
+}
+
+/// The pane that stands for a window: the one that runs an agent, else the active one.
+fn representative(window: WindowId, observed: &[ObservedPane]) -> Option<ObservedPane> {
+    let panes = || observed.iter().filter(|pane| pane.facts.window == window);
+    let mut agents = panes().filter(|pane| pane.verdict.agent.is_some());
+    let only_agent = agents.next().filter(|_| agents.next().is_none());
+    only_agent.or_else(|| panes().find(|pane| pane.facts.pane_active)).or_else(|| panes().next()).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::worker::scope::tests::pane;
+
+    #[test]
+    fn a_window_is_named_by_id_index_session_or_exact_name_and_never_by_a_prefix() {
+        let panes: Vec<PaneFacts> = [(1, "w"), (2, "w"), (3, "w-2"), (4, "a.b"), (5, "x:y"), (6, "@3")]
+            .iter()
+            .map(|(number, name)| PaneFacts { window_index: *number, ..pane(*number, name) })
+            .collect();
+        let refs: Vec<&PaneFacts> = panes.iter().collect();
+        let check = |spec: &str, expected: &[u32]| {
+            let expected: Vec<WindowId> = expected.iter().map(|number| WindowId::new(*number)).collect();
+            assert_eq!(meant_by(spec, &refs), expected, "{spec}");
+        };
+        check("w", &[1, 2]);
+        check("w-2", &[3]);
+        check("w-", &[]);
+        check("a.b", &[4]);
+        check("a", &[]);
+        check("x:y", &[5]);
+        check("@3", &[3]);
+        check("4", &[4]);
+        check("", &[]);
+    }
+}

@@ -1,0 +1,176 @@
+//! Watches over the watcher itself, beside the loop: the lock is still ours, the beacon says that we live, the heartbeat
+//! thread runs. Ends (and so ends the watcher, with exit code 0) when another instance has taken over.
+
+use std::time::Duration;
+
+use crate::logic::instance::beacon::{self, Beacon, Fence};
+use crate::logic::instance::holder::Holder;
+use crate::logic::time::Now;
+use crate::sys::clock::Clock;
+use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
+use crate::sys::instance::BEACON_FILE;
+use crate::sys::lock::InstanceLock;
+use crate::sys::ticker::Ticker;
+
+/// How often everything is looked at.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// What is watched over.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// The state directory.
+    pub(super) state: StateDir,
+    /// The held lock.
+    pub(super) lock: InstanceLock,
+    /// The heartbeat thread.
+    pub(super) ticker: Ticker,
+    /// The target window, for a new heartbeat thread.
+    pub(super) target: String,
+    /// Cadence of the heartbeat.
+    pub(super) tick: Duration,
+    /// How we describe ourselves.
+    pub(super) holder: Holder,
+    /// Made once at our start.
+    pub(super) nonce: String,
+    /// Age from which another instance's beacon counts as dead.
+    pub(super) stale_after: Duration,
+}
+
+impl Guard {
+    /// Writes the first beacon: whoever holds the lock takes over from what an earlier instance left.
+    pub(super) fn announce(&self) {
+        self.write_beacon(&Clock::System.now());
+    }
+
+    /// Goes on until another instance has taken over.
+    pub(super) async fn watch(&mut self) {
+        let mut said = None;
+        loop {
+            tokio::time::sleep(EVERY).await;
+            if let Some(why) = self.step() {
+                tracing::error!("{why}; standing down");
+                return;
+            }
+            let error = self.ticker.error();
+            if error != said {
+                if let Some(error) = &error {
+                    tracing::error!(error, "the heartbeat can't be written");
+                } else {
+                    tracing::info!("the heartbeat is written again");
+                }
+                said = error;
+            }
+        }
+    }
+
+    /// One look. Returns why we must stand down, if we must.
+    fn step(&mut self) -> Option<String> {
+        if !self.ticker.is_running() {
+            match Ticker::start(&self.state, &self.target, self.tick) {
+                Ok(ticker) => self.ticker = ticker,
+                Err(error) => tracing::error!(%error, "the heartbeat thread ended and can't be started again"),
+            }
+        }
+        match self.lock.is_in_place() {
+            Ok(true) => {}
+            Ok(false) => return Some(format!("the lock file {} was replaced under us", self.lock.path().display())),
+            // A file system that does not answer is no proof of a second watcher.
+            Err(error) => tracing::warn!(%error, "the lock file can't be looked at"),
+        }
+        let now = Clock::System.now();
+        let found = files::read_text(&self.state.at(BEACON_FILE), MAX_STATE_BYTES).ok().flatten();
+        match beacon::fence(found.as_deref(), &self.holder.host, &self.nonce, now.at, self.stale_after) {
+            Fence::Refresh => self.write_beacon(&now),
+            Fence::StandDown(other) => {
+                return Some(format!("another watcher (pid {} on {}) has taken over", other.pid, other.host));
+            }
+        }
+        None
+    }
+
+    /// Writes our beacon.
+    fn write_beacon(&self, now: &Now) {
+        let beacon = Beacon {
+            host: self.holder.host.clone(),
+            boot_id: self.holder.boot_id.clone(),
+            pid_ns: self.holder.pid_ns.clone(),
+            pid: std::process::id(),
+            tmux: self.holder.tmux.clone(),
+            nexus_root: self.holder.nexus_root.clone(),
+            nonce: self.nonce.clone(),
+            at: now.at,
+        };
+        if let Err(error) =
+            files::write_atomic(&self.state.at(BEACON_FILE), beacon.render(now).as_bytes(), Durability::Hint)
+        {
+            tracing::warn!(%error, "the beacon can't be written");
+        }
+    }
+
+    /// Removes our beacon at a clean end; another instance's stays.
+    pub(super) fn retire(&self) {
+        let path = self.state.at(BEACON_FILE);
+        let ours = files::read_text(&path, MAX_STATE_BYTES)
+            .ok()
+            .flatten()
+            .and_then(|text| Beacon::parse(&text))
+            .is_some_and(|beacon| beacon.nonce == self.nonce);
+        if ours && let Err(error) = files::remove(&path) {
+            tracing::warn!(%error, "our beacon can't be removed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::lock;
+
+    fn guard(dir: &std::path::Path, nonce: &str) -> Guard {
+        let state = StateDir::new(dir);
+        let holder = Holder { host: "here".into(), ..Holder::parse("") };
+        Guard {
+            lock: lock::acquire(&state, "").unwrap(),
+            ticker: Ticker::start(&state, "orchestrator", Duration::from_secs(60)).unwrap(),
+            target: "orchestrator".into(),
+            tick: Duration::from_secs(60),
+            holder,
+            nonce: nonce.into(),
+            stale_after: Duration::from_secs(600),
+            state,
+        }
+    }
+
+    #[test]
+    fn it_stands_down_when_the_lock_file_was_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut guard = guard(dir.path(), "a");
+        guard.announce();
+        assert_eq!(guard.step(), None);
+        std::fs::remove_file(guard.lock.path()).unwrap();
+        assert!(guard.step().unwrap().contains("was replaced"));
+    }
+
+    #[test]
+    fn it_stands_down_for_a_fresh_beacon_of_another_and_leaves_it_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut guard = guard(dir.path(), "a");
+        guard.announce();
+        let path = guard.state.at(BEACON_FILE);
+        let other = std::fs::read_to_string(&path).unwrap().replace("nonce: a", "nonce: b");
+        std::fs::write(&path, &other).unwrap();
+        assert!(guard.step().unwrap().contains("taken over"));
+        guard.retire();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+    }
+
+    #[test]
+    fn a_clean_end_removes_our_own_beacon() {
+        let dir = tempfile::tempdir().unwrap();
+        let guard = guard(dir.path(), "a");
+        guard.announce();
+        assert!(guard.state.at(BEACON_FILE).exists());
+        guard.retire();
+        assert!(!guard.state.at(BEACON_FILE).exists());
+    }
+}

@@ -1,0 +1,209 @@
+//! A saved screen and a live pane that shows the same get the same verdict: one staged reader serves both.
+//!
+//! Every capture is printed into a pane of its size under a process that is recognised as the agent, then judged live by
+//! `ng pane-state --all` and offline by `ng pane-state --capture`.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking and starts programs")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use nexus_watcher::agents::Profiles;
+use nexus_watcher::logic::pane::{self, ScreenFacts};
+use nexus_watcher::logic::screen::Capture;
+use serde_json::Value;
+
+#[path = "support/tmux_server.rs"]
+mod tmux_server;
+
+use tmux_server::TmuxServer;
+
+/// Panes that are open at the same time.
+const BATCH: usize = 40;
+
+/// A capture: its text with escapes, and its size.
+struct Saved {
+    path: PathBuf,
+    size: (u16, u16),
+}
+
+/// Every capture whose label is about what the screen shows, not about tmux.
+fn captures() -> Vec<Saved> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures")).unwrap() {
+        for entry in fs::read_dir(folder.unwrap().path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|end| end != "ansi") {
+                continue;
+            }
+            let label: Value = serde_json::from_str(&fs::read_to_string(path.with_extension("json")).unwrap()).unwrap();
+            // Whether the pane is dead is tmux's word, and the program that shows the screen here lives.
+            if label["state"] == "dead" {
+                continue;
+            }
+            let number = |key: &str| u16::try_from(label[key].as_u64().unwrap()).unwrap();
+            found.push(Saved { size: (number("cols"), number("rows")), path });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(found.len() > 400, "only {} captures", found.len());
+    found
+}
+
+/// The nexus that is asked, with an agent program that shows nothing and ends never.
+struct Nexus {
+    server: TmuxServer,
+    dir: tempfile::TempDir,
+}
+
+impl Nexus {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("monitor/.state")).unwrap();
+        fs::create_dir_all(dir.path().join("config")).unwrap();
+        fs::write(dir.path().join("config/nexus.yml"), "monitor:\n  tmux:\n    sessions: [\"*\"]\n").unwrap();
+        fs::copy("/bin/sleep", dir.path().join("claude")).unwrap();
+        Self { server: TmuxServer::start(80, 24), dir }
+    }
+
+    fn ng(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_ng"))
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.dir.path())
+            .env("NEXUS_ROOT", self.dir.path())
+            .env("NEXUS_TMUX_SOCKET", self.server.socket())
+            .output()
+            .unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.ng(args);
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// Opens a pane of that size that shows the capture.
+    fn show(&self, name: &str, saved: &Saved) {
+        let text = fs::read_to_string(&saved.path).unwrap();
+        let shown = self.dir.path().join(format!("{name}.screen"));
+        // Without the last line end, which would scroll a full screen by one row; with the drawn cursor, whose blank
+        // cell a capture leaves out at the end of a row.
+        let text = text.strip_suffix('\n').unwrap_or(&text).replace("\u{1b}[7m\n", "\u{1b}[7m \n");
+        fs::write(&shown, text).unwrap();
+        let line = format!(
+            "printf '\\033[?25l'; cat {}; exec {} 100000",
+            shown.display(),
+            self.dir.path().join("claude").display()
+        );
+        let (cols, rows) = (saved.size.0.to_string(), saved.size.1.to_string());
+        self.server.tmux(&[
+            "new-session",
+            "-d",
+            "-s",
+            name,
+            "-n",
+            name,
+            "-x",
+            &cols,
+            "-y",
+            &rows,
+            &line,
+            ";",
+            "set-option",
+            "-t",
+            name,
+            "status",
+            "off",
+            ";",
+            "resize-window",
+            "-t",
+            name,
+            "-x",
+            &cols,
+            "-y",
+            &rows,
+        ]);
+    }
+}
+
+/// The fields that the screen decides. A live pane's agent is known to run, so a screen that tells nothing is `empty`.
+fn decided(verdict: &Value) -> BTreeMap<&'static str, Value> {
+    let fields = [
+        "state",
+        "overlay",
+        "input",
+        "auth",
+        "mode",
+        "queued",
+        "throttled",
+        "retrying",
+        "notice",
+        "reset_at",
+        "limit",
+        "background",
+        "chip",
+        "content_hash",
+    ];
+    let mut found: BTreeMap<&'static str, Value> =
+        fields.iter().map(|field| (*field, verdict[*field].clone())).collect();
+    if found["state"] == "empty" {
+        found.insert("state", "unknown".into());
+    }
+    found
+}
+
+#[test]
+fn live_and_saved_screens_get_the_same_verdict() {
+    let nexus = Nexus::new();
+    let profiles = Profiles::builtin().unwrap();
+    let captures = captures();
+    let mut differences = Vec::new();
+    let mut unfaithful = 0;
+    for batch in captures.chunks(BATCH) {
+        for (number, saved) in batch.iter().enumerate() {
+            nexus.show(&format!("c{number}"), saved);
+        }
+        // Every pane has printed its screen when its shell has become the agent.
+        let end = Instant::now() + Duration::from_secs(30);
+        let commands = || nexus.server.tmux(&["list-panes", "-a", "-F", "#{session_name} #{pane_current_command}"]);
+        while commands().lines().filter(|line| line.ends_with(" claude")).count() < batch.len() {
+            assert!(Instant::now() < end, "the panes did not start:\n{}", commands());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let live = nexus.json(&["pane-state", "--all", "--json"]);
+        for (number, saved) in batch.iter().enumerate() {
+            let name = format!("c{number}");
+            let found = live.as_array().unwrap().iter().find(|pane| pane["name"] == name.as_str()).unwrap();
+            let path = saved.path.display().to_string();
+            let capture = Capture::from_bytes(&fs::read(&saved.path).unwrap());
+            let offline = pane::judge_capture(profiles.get("claude").unwrap(), &ScreenFacts::default(), &capture);
+            let offline = serde_json::to_value(offline).unwrap();
+            let (mut live, mut offline) = (decided(found), decided(&offline));
+            let shown = nexus.server.tmux(&["capture-pane", "-p", "-t", &format!("={name}:")]);
+            let text = |rows: &mut dyn Iterator<Item = &str>| rows.map(str::trim_end).collect::<Vec<_>>().join("\n");
+            let (shown, saved_text) = (text(&mut shown.lines()), text(&mut capture.plain().iter().map(String::as_str)));
+            if shown.trim() != saved_text.trim() {
+                // The checksum is of the whole text, and the terminal did not print this one as it was.
+                unfaithful += 1;
+                live.remove("content_hash");
+                offline.remove("content_hash");
+            }
+            if live != offline {
+                let fields: Vec<String> = live
+                    .iter()
+                    .filter(|(field, value)| offline[*field] != **value)
+                    .map(|(field, value)| format!("{field}: live {value}, saved {}", offline[field]))
+                    .collect();
+                differences.push(format!("{path}: {}", fields.join("; ")));
+            }
+            nexus.server.tmux(&["kill-session", "-t", &format!("={name}")]);
+        }
+    }
+    assert!(unfaithful * 5 < captures.len(), "{unfaithful} of {} screens were not shown as saved", captures.len());
+    assert!(differences.is_empty(), "{} of {} differ:\n{}", differences.len(), captures.len(), differences.join("\n"));
+}
