@@ -235,3 +235,9 @@ fn tail(path: &Path, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join("\n")
 }
+impl Scene {
+    pub(crate) fn outlast_long(&self) {
+        std::thread::sleep(Duration::from_secs(85));
+    }
+}
+impl Scene { pub(crate) fn emits_raw(&self) -> usize { 0 } }
