@@ -138,10 +138,22 @@ fn an_emit_for_a_busy_orchestrator_waits_in_its_queue_and_is_told_once() {
     for witness in ["hook", "transcript", "screen"] {
         for count in [1, 25] {
             scene.wait_for_rest();
-            scene.lab.tmux.send(LEAD, "SCENARIO:slow 8");
+            scene.lab.tmux.send(LEAD, "SCENARIO:slow 9");
             scene.lab.tmux.wait_for(LEAD, "esc to interrupt", PATIENCE);
-            check_queued(&mut scene, witness, count);
+            let (decision, emit) = check_queued(&mut scene, witness, count);
+            scene.assert_told_once(&decision, &emit);
         }
+    }
+}
+
+#[test]
+fn the_screen_alone_proves_a_second_emit_in_the_queue() {
+    let mut scene = Scene::start(LeadHooks::Off);
+    scene.lab.tmux.send(LEAD, "SCENARIO:slow 12");
+    scene.lab.tmux.wait_for(LEAD, "esc to interrupt", PATIENCE);
+    let told = [1, 25].map(|count| check_queued(&mut scene, "screen", count));
+    for (decision, emit) in told {
+        scene.assert_told_once(&decision, &emit);
     }
 }
 
@@ -152,7 +164,8 @@ fn an_emit_that_comes_while_a_command_runs_is_told_once() {
         scene.wait_for_rest();
         scene.lab.tmux.send(LEAD, "SCENARIO:bash python3 -c 'import time; time.sleep(8)'");
         scene.lab.tmux.wait_for(LEAD, "Running", PATIENCE);
-        check_queued(&mut scene, witness, 1);
+        let (decision, emit) = check_queued(&mut scene, witness, 1);
+        scene.assert_told_once(&decision, &emit);
     }
 }
 
@@ -206,13 +219,14 @@ fn check_proof(scene: &mut Scene, witness: &str, count: usize) {
     scene.assert_told_once(&decisions[0], &emit);
 }
 
-/// Asserts that an emit for an orchestrator whose turn runs is proven by this witness alone while it waits, and told
-/// once when it is taken up.
-fn check_queued(scene: &mut Scene, witness: &str, count: usize) {
+/// Asserts that an emit for an orchestrator whose turn runs is proven by this witness alone while it waits. Returns the
+/// decision and the emit, to be told once when it is taken up.
+fn check_queued(scene: &mut Scene, witness: &str, count: usize) -> (String, Value) {
     let decisions = scene.decide(count);
     scene.watch(&[&format!("witnesses: [{witness}]")]);
     let what = format!("{witness} to prove {count} decisions in the queue");
     let emit = scene.wait_emit(&decisions[0], &what, received);
     assert_eq!((&emit["witness"], &emit["outcome"]), (&witness.into(), &"queued".into()), "{}", scene.story());
-    scene.assert_told_once(&decisions[0], &emit);
+    assert_eq!(scene.told(&format!("fp={} ", decisions[0])), 0, "it waits in the queue\n{}", scene.story());
+    (decisions[0].clone(), emit)
 }

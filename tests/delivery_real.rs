@@ -207,6 +207,32 @@ fn a_watcher_killed_in_the_middle_of_a_delivery_tells_exactly_once() {
 }
 
 #[test]
+fn a_fold_left_by_a_killed_watcher_is_told_once_when_a_person_sends_it() {
+    let mut fleet = Fleet::new();
+    fleet.orchestrator(&format!("{} --drop-enter 1", fleet.hooks("orchestrator")));
+    fleet.decide("keeper", "0a1b2c3d4e5f");
+    fleet.watch();
+    fleet.wait("the first Enter to be dropped", || {
+        fleet.log("orchestrator").iter().any(|event| event["event"] == "enter-dropped")
+    });
+    fleet.kill_watcher();
+    fleet.watch();
+    // A fold can't be proven ours, so it is left to a person.
+    let log = fleet.state("logs/watcher.log");
+    fleet.wait("the fold to be left alone", || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("unproven-text"))
+    });
+    assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 0);
+    fleet.tmux(&["send-keys", "-t", &fleet.window("orchestrator"), "Enter"]);
+    let emit = fleet.wait_emit("the emit to be received", received);
+    assert!(emit["repeat_of"].is_null(), "{emit}");
+    // What was staged before the proof came is not told again.
+    fleet.decide("keeper", "00000000000a");
+    fleet.wait("the next news to be told", || told(&fleet, "00000000000a") == 1);
+    assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 1);
+}
+
+#[test]
 fn a_watcher_killed_before_it_recorded_the_proof_does_not_tell_again() {
     let mut fleet = Fleet::new();
     // Nobody tells the watcher of the arrival at first: it is killed while it still looks.

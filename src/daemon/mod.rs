@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::logic::action::Action;
+use crate::logic::delivery::Outcome;
 use crate::logic::instance::records::Cycle;
 use crate::logic::schedule::{Limits, Mode, Schedule};
 use crate::logic::signal::{Commit, StagedSignal};
@@ -308,6 +309,13 @@ impl<T: Tmux + 'static> Daemon<T> {
             // While an earlier delivery can't be settled, looking for its proof is the whole cycle: nothing may be
             // composed, and that is no wedge.
             self.end_cycle(&now);
+        }
+        if let Event::Settled { outcome: Outcome::Received(_), .. } = &event {
+            // What was staged before the proof came may hold what the proof has just retired; the memory of what the
+            // earlier run composed is gone, so every producer looks again first.
+            for name in std::mem::take(&mut self.staged).into_keys() {
+                self.schedule.force(name);
+            }
         }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();

@@ -3,6 +3,9 @@
 //!
 //! What counts is what reached the model. Everything ends with the value.
 
+#![expect(clippy::disallowed_methods, reason = "tests start programs and wait by polling")]
+
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -76,7 +79,7 @@ impl Scene {
         if !paste.is_empty() {
             yaml.push_str("  paste:\n");
             for line in paste {
-                yaml.push_str(&format!("    {line}\n"));
+                let _infallible = writeln!(yaml, "    {line}");
             }
         }
         let config = self.lab.root().join("config");
@@ -188,7 +191,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the watcher, which tells its heart beat every so often, has lived through this time.
+    /// Lets this much time pass: nothing may happen in it, so there is no condition to wait for.
     pub(crate) fn outlast(&self, time: Duration) {
         let start = Instant::now();
         self.wait("time to pass", || (start.elapsed() >= time).then_some(()));
@@ -198,14 +201,13 @@ impl Scene {
     pub(crate) fn story(&self) -> String {
         let mut text = String::new();
         for name in ["emits.jsonl", "delivery/pending.json"] {
-            text += &format!("--- {name}\n{}\n", tail(&self.lab.state().join(name), 12));
+            let _infallible = writeln!(text, "--- {name}\n{}", tail(&self.lab.state().join(name), 12));
         }
-        text += &format!("--- watcher's standard error\n{}\n", tail(&self.lab.dir().join("watcher.stderr"), 10));
-        for entry in fs::read_dir(self.lab.state().join("logs")).into_iter().flatten().flatten() {
-            text += &format!("--- {}\n{}\n", entry.path().display(), tail(&entry.path(), 30));
-        }
+        let log = tail(&self.lab.state().join("logs/watcher.log"), 30);
+        let errors = tail(&self.lab.dir().join("watcher.stderr"), 10);
+        let _infallible = writeln!(text, "--- watcher's log\n{log}\n--- its standard error\n{errors}");
         for window in [LEAD, BUSY, ASKING] {
-            text += &format!("--- screen of {window}\n{}\n", self.lab.tmux.screen(window));
+            let _infallible = writeln!(text, "--- screen of {window}\n{}", self.lab.tmux.screen(window));
         }
         text
     }

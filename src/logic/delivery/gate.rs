@@ -83,6 +83,8 @@ pub enum Hold {
     Login,
     /// The box is in a vi normal mode with text in it, or an earlier paste of ours stands in it unproven.
     Unproven,
+    /// The agent's queue holds messages, ours perhaps among them.
+    Queue,
     /// What the pane is doing can't be told.
     CannotTell,
     /// The pane changed between the look and the act.
@@ -103,6 +105,7 @@ impl Hold {
             Self::OverLimit => "over-limit",
             Self::Login => "login",
             Self::Unproven => "unproven-text",
+            Self::Queue => "queue",
             Self::CannotTell => "cannot-tell",
             Self::Changed => "changed",
             Self::NoJournal => "no-journal",
@@ -121,6 +124,9 @@ impl Hold {
             Self::Login => "the agent is signed out; sign in",
             Self::Unproven => {
                 "the box holds an earlier paste that is folded or has other text beside it; look and send or clear it"
+            }
+            Self::Queue => {
+                "the agent's queue holds messages, an unproven one of ours perhaps among them; wait until it takes them up"
             }
             Self::CannotTell => "what the pane is doing can't be told",
             Self::Changed => "the pane changed between the look and the act",

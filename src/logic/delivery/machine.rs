@@ -141,8 +141,8 @@ pub struct Delivery {
     only_certain: bool,
     /// Our text was last seen in the box, unsent.
     stuck: bool,
-    /// The last look failed.
-    blind: bool,
+    /// Why the last look can't rule out that our text is there.
+    blind: Option<Hold>,
     /// What tmux said where it did not say whether it acted.
     note: Option<String>,
 }
@@ -165,7 +165,7 @@ impl Delivery {
             busy: false,
             only_certain: false,
             stuck: false,
-            blind: false,
+            blind: None,
             note: None,
         }
     }
@@ -344,7 +344,7 @@ impl Delivery {
             return self.over(Outcome::Received(proof));
         }
         let expired = now.saturating_sub(self.since) >= self.limits.confirm;
-        self.blind = matches!(target, Target::CannotTell(_) | Target::NoTmux(_));
+        self.blind = self.hides(target);
         let found = self.find(target);
         self.stuck = matches!(found, Found::Own(OwnText::InBox { .. } | OwnText::Mixed));
         if let Found::Own(OwnText::InBox { evidence, certain }) = found {
@@ -367,6 +367,21 @@ impl Delivery {
         Step::Sleep(self.limits.look_every)
     }
 
+    /// Why a look can't rule out that our text is in the pane: its box is covered, or the agent's queue holds something.
+    ///
+    /// Until then an earlier delivery is not settled, or its news would be told again and again.
+    fn hides(&self, target: &Target) -> Option<Hold> {
+        match target {
+            Target::CannotTell(_) | Target::NoTmux(_) => Some(Hold::CannotTell),
+            Target::Present(seen) if self.is_ours(seen) && seen.composer.is_none() => match judge(seen) {
+                Gate::Held(hold) => Some(hold),
+                Gate::Open { .. } => Some(Hold::CannotTell),
+            },
+            Target::Present(seen) if self.is_ours(seen) && seen.verdict.queued => Some(Hold::Queue),
+            Target::Present(_) | Target::Absent(_) => None,
+        }
+    }
+
     /// Whether what is in the agent's queue now can only have come from our own Enter.
     fn queue_was_empty(&self) -> bool {
         !self.only_certain && !self.queued_before && self.enters > 0
@@ -374,12 +389,11 @@ impl Delivery {
 
     /// No proof came.
     fn give_up(&mut self) -> Step {
-        let outcome = match (self.stuck, self.only_certain) {
-            // The pane is one of the witnesses: while it can't be read, nothing is settled.
-            _ if self.only_certain && self.blind => Outcome::Held(Hold::CannotTell),
-            (true, true) => Outcome::Held(Hold::Unproven),
-            (true, false) => Outcome::Unknown("the text stands in the input box and Enter did not submit it".into()),
-            (false, _) => {
+        let outcome = match (self.stuck, self.only_certain, self.blind) {
+            (true, true, _) => Outcome::Held(Hold::Unproven),
+            (_, true, Some(hold)) => Outcome::Held(hold),
+            (true, false, _) => Outcome::Unknown("the text stands in the input box and Enter did not submit it".into()),
+            (false, _, _) => {
                 let note = self.note.take().map(|note| format!(" ({note})")).unwrap_or_default();
                 Outcome::Unknown(format!("typed and submitted, but no witness has seen it arrive{note}"))
             }
