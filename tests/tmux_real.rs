@@ -459,7 +459,7 @@ async fn a_pane_that_dies_at_any_moment_never_takes_the_server_with_it() {
     let client = client(&server);
     let view = client.view().await.unwrap();
     let mut outcomes = Vec::new();
-    for round in 0..40 {
+    for round in 0..200 {
         // The program ends between nought and twenty milliseconds after its window opened.
         let pane = server.new_window("r", &format!("sleep 0.0{:02}", round % 20));
         let (server_id, pid) = (view.server.clone(), server.pane_pid(pane));
@@ -472,6 +472,29 @@ async fn a_pane_that_dies_at_any_moment_never_takes_the_server_with_it() {
     assert_eq!(server.server_pid(), pid);
     let dead = outcomes.iter().filter(|outcome| **outcome == ActOutcome::Refused(ActRefusal::Dead)).count();
     assert!(dead > 0, "no round met a dead pane: {outcomes:?}");
+}
+
+#[tokio::test]
+async fn a_row_counts_only_whole_and_literally() {
+    let server = TestTmux::start();
+    let rows =
+        ["❯\u{a0}", "❯\u{a0}[Pasted text #1 +4 lines]", "a,b #{pid} {x} (a*b?c[d])|^$ 100% C:\\x \"q\" 日本 end"];
+    let file = server.path("shown");
+    std::fs::write(&file, rows.join("\n")).unwrap();
+    let pane = server.new_window("w", &format!("stty -echo; cat {}; exec cat > /dev/null", file.display()));
+    server.shows(pane, "end").await;
+    let client = client(&server);
+    let base = guarded(&server, pane, Act::Press(vec![Key::LetterI])).await;
+    for row in rows {
+        let act = GuardedAct { rows: vec![row.to_owned()], ..base.clone() };
+        assert_eq!(client.act(&act).await.unwrap(), ActOutcome::Done, "{row}");
+        for other in [format!("{row}x"), format!("x{row}"), format!("{row} y")] {
+            refused(&server, &GuardedAct { rows: vec![other], ..base.clone() }, ActRefusal::ScreenChanged).await;
+        }
+    }
+    for part in ["[Pasted text #1 +4 lines]", "❯", ".*", "end"] {
+        refused(&server, &GuardedAct { rows: vec![part.to_owned()], ..base.clone() }, ActRefusal::ScreenChanged).await;
+    }
 }
 
 #[tokio::test]
