@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use nexus_watcher::agents::Profiles;
-use nexus_watcher::logic::delivery::gate::{BusyPolicy, Composer, Gate, Seen, judge};
+use nexus_watcher::logic::delivery::gate::{Composer, Gate, Seen, judge};
 use nexus_watcher::logic::ids::{PaneId, PaneKey, ServerId};
-use nexus_watcher::logic::pane::{PaneVerdict, ScreenFacts, judge_capture};
+use nexus_watcher::logic::pane::{BusyPaste, PaneVerdict, ScreenFacts, judge_capture};
 use nexus_watcher::logic::screen::Capture;
 use serde_json::Value;
 
@@ -26,7 +26,8 @@ fn seen(verdict: PaneVerdict, in_mode: bool) -> Seen {
         verdict,
         composer: Some(Composer::default()),
         outside: Vec::new(),
-        busy: BusyPolicy::Queue,
+        busy: BusyPaste::Queue,
+        vi_guard: false,
         composer_mark: None,
     }
 }

@@ -779,7 +779,7 @@ proptest! {
         let claude = claude();
         let capture = Capture::from_bytes(rows.join("\n").as_bytes());
         let verdict = judge_capture(&claude, &ScreenFacts::default(), &capture);
-        if verdict.state.allows_paste() {
+        if matches!(verdict.state, State::Idle | State::AutosuggestOnly) {
             let composer = pane::composer(&claude, capture.plain(), None);
             prop_assert!(composer.is_some_and(|composer| composer.plain_prompt));
             prop_assert!(matches!(verdict.input, Some(InputRow::Blank | InputRow::Ghost)));

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use crate::logic::emit::dedup::{Delivered, RING_FILE, Ring};
+use crate::logic::ids::{ServerId, WindowId};
 use crate::logic::signal::Commit;
 use crate::logic::time::Timestamp;
 use crate::sys::fault;
@@ -38,10 +39,8 @@ pub(super) async fn commits<T: Tmux>(
             Commit::RememberHash { hash, at_s } => {
                 remember_hash(state, hash, delivered.map_or(*at_s, Timestamp::secs), ring)
             }
-            Commit::ClearBells { windows } => {
-                if let Err(error) = tmux.clear_bells(windows).await {
-                    tracing::warn!(%error, "bells could not be cleared; they will be told again");
-                }
+            Commit::ClearBells { server, windows } => {
+                clear_bells(tmux, server, windows).await;
                 Ok(())
             }
         };
@@ -72,6 +71,18 @@ fn add_rows(state: &StateDir, path: &str, rows: &[String]) -> io::Result<()> {
     let new = rows.iter().map(String::as_str).filter(|row| !known.contains(row));
     let text: String = old.lines().chain(new).flat_map(|line| [line, "\n"]).collect();
     files::write_atomic(&path, text.as_bytes(), Durability::Durable)
+}
+
+/// Clears bells, unless another server answers by now: there the same ids are other windows, whose bells nobody told.
+async fn clear_bells<T: Tmux>(tmux: &T, server: &ServerId, windows: &[WindowId]) {
+    let cleared = match tmux.view().await {
+        Ok(view) if view.server == *server => tmux.clear_bells(windows).await,
+        Ok(_) => return,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = cleared {
+        tracing::warn!(%error, "bells could not be cleared; they will be told again");
+    }
 }
 
 /// Sets the stamp of one row of a table whose lines are `key columns..<TAB>epoch`.

@@ -81,8 +81,13 @@ impl Watch {
 
 /// Whether the prompt hook wrote a receipt for exactly this signature.
 fn has_receipt<T>(out: &Outside<T>, signature: &Signature) -> bool {
-    hook_files::read_receipt(&out.state, &signature.nonce)
-        .is_ok_and(|receipt| receipt.is_some_and(|receipt| receipt.iso == signature.iso))
+    let target = &out.settings.target_window;
+    // A text of ours that somebody handed on to another agent has left a receipt of that agent's.
+    hook_files::read_receipt(&out.state, &signature.nonce).is_ok_and(|receipt| {
+        receipt.is_some_and(|receipt| {
+            receipt.iso == signature.iso && (receipt.window.is_empty() || receipt.window == *target)
+        })
+    })
 }
 
 /// The transcript of the target's session: by its hooks, else by the session id pinned when it was started.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{WindowId, WindowName};
+use super::ids::{ServerId, WindowId, WindowName};
 use super::time::Timestamp;
 
 /// A section of the emit. The order of the variants is the order on the page (`contracts.md` §4).
@@ -83,6 +83,8 @@ pub enum Commit {
     },
     /// Clear the bell flag of these windows without creating a session.
     ClearBells {
+        /// The server that they rang on; on any other these ids are other windows.
+        server: ServerId,
         /// The windows that rang.
         windows: Vec<WindowId>,
     },

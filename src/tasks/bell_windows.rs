@@ -38,7 +38,7 @@ impl Task for BellWindows {
         let Some(view) = snap.tmux.got() else { return };
         let Some(sessions) = scope::sessions(&view.panes, &self.sessions, &self.target) else { return };
         let windows = scope::windows(&view.panes, &sessions);
-        let section = bells::section(&windows, &self.target);
+        let section = bells::section(&view.server, &windows, &self.target);
         out.staged =
             Some(StagedSignal { at: now.at, sections: section.into_iter().collect(), ..StagedSignal::default() });
     }
@@ -76,7 +76,8 @@ mod tests {
         let staged = staged(tmux(panes)).unwrap();
         let [section] = staged.sections.as_slice() else { panic!("{staged:?}") };
         assert_eq!(section.lines, ["  - worker-3 (idx 5)"]);
-        assert_eq!(section.commits, [Commit::ClearBells { windows: [5, 1, 2, 3].map(WindowId::new).into() }]);
+        let [Commit::ClearBells { windows, .. }] = section.commits.as_slice() else { panic!("{section:?}") };
+        assert_eq!(*windows, [5, 1, 2, 3].map(WindowId::new));
         assert!(section.pages);
     }
 

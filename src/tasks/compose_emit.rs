@@ -293,7 +293,8 @@ mod tests {
     }
 
     fn bell() -> Section {
-        section(SectionKind::Bells, vec![Commit::ClearBells { windows: vec![WindowId::new(5)] }])
+        let server = crate::logic::ids::ServerId { socket: "/tmp/s".into(), pid: 1, start_s: 1 };
+        section(SectionKind::Bells, vec![Commit::ClearBells { server, windows: vec![WindowId::new(5)] }])
     }
 
     fn section(kind: SectionKind, commits: Vec<Commit>) -> Section {

@@ -1,6 +1,6 @@
 //! The `standing bells` section, from what tmux lists.
 
-use crate::logic::ids::WindowId;
+use crate::logic::ids::{ServerId, WindowId};
 use crate::logic::local::baseline::without_bells;
 use crate::logic::signal::{Commit, Section, SectionKind};
 use crate::logic::snapshot::PaneFacts;
@@ -12,7 +12,11 @@ use super::clean::label;
 const MAX_ROWS: usize = 100;
 
 /// The bells that stand on windows in scope; `None` if none does.
-pub fn section<'a>(windows: impl IntoIterator<Item = &'a WindowRow<'a>>, target: &str) -> Option<Section> {
+pub fn section<'a>(
+    server: &ServerId,
+    windows: impl IntoIterator<Item = &'a WindowRow<'a>>,
+    target: &str,
+) -> Option<Section> {
     // tmux clears a session's bells together or not at all, so those that are never told go with the rest.
     let (ringing, silent): (Vec<&PaneFacts>, Vec<&PaneFacts>) = windows
         .into_iter()
@@ -33,6 +37,7 @@ pub fn section<'a>(windows: impl IntoIterator<Item = &'a WindowRow<'a>>, target:
         kind: SectionKind::Bells,
         lines,
         commits: vec![Commit::ClearBells {
+            server: server.clone(),
             windows: told.iter().map(|row| row.window).chain(silent.iter().map(|row| row.window)).collect(),
         }],
         pages: true,
@@ -49,7 +54,7 @@ pub fn absorb_clearing(sections: &mut [Section], baseline_file: &str, baseline: 
         .iter()
         .flat_map(|section| &section.commits)
         .filter_map(|commit| match commit {
-            Commit::ClearBells { windows } => Some(windows.as_slice()),
+            Commit::ClearBells { windows, .. } => Some(windows.as_slice()),
             _ => None,
         })
         .flatten()
@@ -89,7 +94,8 @@ mod tests {
     }
 
     fn bells() -> Section {
-        section(SectionKind::Bells, Commit::ClearBells { windows: vec![WindowId::new(5)] })
+        let server = ServerId { socket: "/tmp/s".into(), pid: 1, start_s: 1 };
+        section(SectionKind::Bells, Commit::ClearBells { server, windows: vec![WindowId::new(5)] })
     }
 
     fn write(text: &str) -> Commit {

@@ -66,11 +66,6 @@ words! {
 }
 
 impl State {
-    /// Whether text may be pasted at all: only an idle box.
-    pub const fn allows_paste(self) -> bool {
-        matches!(self, Self::Idle | Self::AutosuggestOnly)
-    }
-
     /// Whether the pane may be retired: an allow-list, default deny.
     pub const fn allows_retire(self) -> bool {
         matches!(self, Self::Idle | Self::AutosuggestOnly | Self::Absent | Self::IdleOrphanAsync)
@@ -302,12 +297,6 @@ impl PaneVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_an_idle_box_takes_a_paste() {
-        let open: Vec<_> = State::ALL.iter().filter(|s| s.allows_paste()).collect();
-        assert_eq!(open, [&State::Idle, &State::AutosuggestOnly]);
-    }
 
     #[test]
     fn retiring_is_an_allow_list() {
