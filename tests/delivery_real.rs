@@ -203,7 +203,8 @@ fn a_watcher_killed_in_the_middle_of_a_delivery_tells_exactly_once() {
     fleet.watch();
     fleet.wait_emit("the emit to be received", received);
     assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 1);
-    assert!(!fleet.state("delivery/pending.json").exists());
+    // The journal goes last, after what the proof retired.
+    fleet.wait("the journal to be removed", || !fleet.state("delivery/pending.json").exists());
 }
 
 #[test]
