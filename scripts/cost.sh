@@ -14,7 +14,7 @@ bin=${NEXUS_BIN_DIR:-$PWD/target/debug}
 
 root=$(mktemp -d) socket=nexus-cost-$$ watcher=
 tmux() { env -u TMUX HOME="$root" tmux -u -L "$socket" -f /dev/null "$@"; }
-trap '[ -z "$watcher" ] || { kill "$watcher" 2>/dev/null && wait "$watcher" || true; }; tmux kill-server 2>/dev/null || true; rm -rf "$root"' EXIT
+trap '[ -z "$watcher" ] || { kill "$watcher" 2>/dev/null && wait "$watcher" || true; }; tmux kill-server 2>/dev/null || true; rm -rf "$root" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/$socket"' EXIT
 mkdir -p "$root"/{config,reports,monitor/.state}
 printf 'monitor:\n  tmux:\n    sockets: [%s]\n' "$socket" >"$root/config/nexus.yml"
 state=$root/monitor/.state
