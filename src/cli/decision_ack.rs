@@ -76,7 +76,7 @@ fn record_at(state: &StateDir, path: &Path) -> Option<(WindowName, Fingerprint)>
         return None;
     }
     let name = RecordName::parse(path.file_name()?.to_str()?)?;
-    Some((WindowName::from_file_stem(name.stem)?, name.fingerprint))
+    Some((decisions::window_at(path, name.stem)?, name.fingerprint))
 }
 
 /// A window's name for a terminal: without control characters.

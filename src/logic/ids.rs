@@ -5,6 +5,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// Defines a tmux id such as `%12`: a sigil and a number.
 macro_rules! tmux_id {
@@ -92,6 +93,9 @@ pub struct PaneKey {
     pub pane: PaneId,
 }
 
+/// Longest stem, in bytes: with a fingerprint, `.handled.json` and a temporary ending it still fits a file name (255).
+const MAX_STEM: usize = 180;
+
 /// A window's name: a label from outside, possibly repeated, possibly hostile.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -106,8 +110,24 @@ impl WindowName {
     /// The file name stem that state files of this window carry (`contracts.md` §1).
     ///
     /// `[A-Za-z0-9_-]` and `.` (except at the start) stay, every other byte becomes `%XX`, so distinct names never
-    /// share a file and no name leaves the directory.
+    /// share a file and no name leaves the directory. A stem too long for a file name keeps its beginning, then `~` and a
+    /// hash of the whole name, since no short stem holds a `~`; the name is then in the file only.
     pub fn file_stem(&self) -> String {
+        let stem = self.full_stem();
+        if stem.len() <= MAX_STEM {
+            return stem;
+        }
+        let hash: String = Sha256::digest(self.0.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let mut cut = MAX_STEM - 1 - hash.len();
+        // Not in the middle of an encoded byte.
+        while stem.get(cut.saturating_sub(2)..cut).is_some_and(|end| end.contains('%')) {
+            cut -= 1;
+        }
+        format!("{}~{hash}", stem.get(..cut).unwrap_or_default())
+    }
+
+    /// The stem at any length.
+    fn full_stem(&self) -> String {
         let mut stem = String::with_capacity(self.0.len());
         for (i, byte) in self.0.bytes().enumerate() {
             match byte {
@@ -128,8 +148,11 @@ impl WindowName {
         self.0.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
     }
 
-    /// The name whose [`Self::file_stem`] this is; `None` if it is no stem that we write.
+    /// The name whose [`Self::file_stem`] this is; `None` if it is no stem that we write, or a shortened one.
     pub fn from_file_stem(stem: &str) -> Option<Self> {
+        if stem.contains('~') {
+            return None;
+        }
         let mut bytes = Vec::with_capacity(stem.len());
         let mut rest = stem.bytes();
         while let Some(byte) = rest.next() {
@@ -227,6 +250,18 @@ mod tests {
         }
         for odd in ["%", "%4", "%+A", "%zz", "%e4"] {
             assert_eq!(WindowName::from_file_stem(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_long_name_gets_a_short_stem_of_its_own() {
+        let long = |tail: &str| WindowName(format!("{}{tail}", "窗口".repeat(60)));
+        let stem = long("a").file_stem();
+        assert!(stem.len() <= MAX_STEM && stem.contains('~') && stem.is_ascii(), "{stem}");
+        assert_ne!(stem, long("b").file_stem());
+        assert_eq!(WindowName::from_file_stem(&stem), None);
+        for length in 150..200 {
+            assert!(WindowName("ü".repeat(length)).file_stem().len() <= MAX_STEM);
         }
     }
 

@@ -74,7 +74,7 @@ pub fn list(state: &StateDir) -> io::Result<Vec<DecisionFile>> {
             |field: fn(&DecisionRecord) -> &String| record.as_ref().map(field).cloned().unwrap_or_default();
         let (window, fingerprint) = match split {
             Some((stem, fingerprint)) => {
-                let window = WindowName::from_file_stem(stem).unwrap_or_else(|| WindowName(stem.to_owned()));
+                let window = window_of(stem, record.as_ref().ok()).unwrap_or_else(|| WindowName(stem.to_owned()));
                 (window, fingerprint.to_string())
             }
             None => (WindowName(from_record(|r| &r.window)), from_record(|r| &r.fingerprint)),
@@ -82,6 +82,17 @@ pub fn list(state: &StateDir) -> io::Result<Vec<DecisionFile>> {
         found.push(DecisionFile { path: path.display().to_string(), window, fingerprint, record });
     }
     Ok(found)
+}
+
+/// The window that a stem belongs to: by the stem itself, or by the record where the stem is a shortened one.
+fn window_of(stem: &str, record: Option<&DecisionRecord>) -> Option<WindowName> {
+    WindowName::from_file_stem(stem)
+        .or_else(|| record.map(|record| WindowName(record.window.clone())).filter(|window| window.file_stem() == stem))
+}
+
+/// The window that the record file at this path is about; `None` if that can't be told.
+pub fn window_at(path: &Path, stem: &str) -> Option<WindowName> {
+    window_of(stem, read(path).ok().as_ref())
 }
 
 /// Reads one record; the error says why it can't be read. A file that vanished meanwhile is an error too.
@@ -235,6 +246,21 @@ mod tests {
         assert_eq!(create(&state, &window, &record("a.b/../c", "0a1b2c3d4e5f")).unwrap(), Created::Written);
         let found = list(&state).unwrap();
         assert_eq!((found.len(), &found[0].window, found[0].fingerprint.as_str()), (1, &window, "0a1b2c3d4e5f"));
+    }
+
+    #[test]
+    fn a_record_of_a_very_long_window_name_is_written_read_and_closed() {
+        let (_dir, state) = state();
+        let window = WindowName("窗口".repeat(80));
+        let wanted = record(window.as_str(), "0a1b2c3d4e5f");
+        assert_eq!(create(&state, &window, &wanted).unwrap(), Created::Written);
+        let found = list(&state).unwrap();
+        assert_eq!(found[0].window, window);
+        let path = std::path::PathBuf::from(&found[0].path);
+        assert_eq!(window_at(&path, &window.file_stem()), Some(window.clone()));
+        let fingerprint = Fingerprint::parse("0a1b2c3d4e5f").unwrap();
+        assert_eq!(close(&state, &window, &fingerprint, &[]).unwrap(), Closing::Closed);
+        assert!(list(&state).unwrap().is_empty());
     }
 
     #[test]
