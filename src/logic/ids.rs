@@ -117,7 +117,9 @@ impl WindowName {
         if stem.len() <= MAX_STEM {
             return stem;
         }
-        let hash: String = Sha256::digest(self.0.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest = Sha256::digest(self.0.as_bytes());
+        let short = digest.iter().take(8).fold(0_u64, |hash, byte| (hash << 8) | u64::from(*byte));
+        let hash = format!("{short:016x}");
         let mut cut = MAX_STEM - 1 - hash.len();
         // Not in the middle of an encoded byte.
         while stem.get(cut.saturating_sub(2)..cut).is_some_and(|end| end.contains('%')) {
