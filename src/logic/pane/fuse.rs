@@ -13,6 +13,8 @@ use crate::logic::time::Timestamp;
 /// How long a hook's word stands against a screen that contradicts it: the screen may not be repainted yet.
 // Seen: the pane shows a submitted prompt 45 to 98 ms after the hook, later on a loaded machine.
 const REPAINT: Duration = Duration::from_secs(3);
+/// Rule of a pane in which no agent runs, but something else does.
+pub const LIVE_DESCENDANT: &str = "live-descendant";
 /// How long a turn's end counts, where the hook recorded one.
 const TURN_END_FRESH: Duration = Duration::from_secs(1800);
 /// How old a hook may be for its declared waits to count.
@@ -119,7 +121,7 @@ pub fn fuse(
     }
     if process.liveness == Liveness::Gone {
         if let Some(other) = &process.other {
-            let evidence = Evidence::new(Witness::Process, "live-descendant").with_line(other.clone());
+            let evidence = Evidence::new(Witness::Process, LIVE_DESCENDANT).with_line(other.clone());
             return over(screen, State::Unknown, evidence, true);
         }
         let rule = if process.shell { "shell" } else { "pid-gone" };

@@ -11,6 +11,6 @@ pub mod profile;
 pub mod verdict;
 
 pub use classify::{ScreenFacts, composer, judge_capture, judge_screen, matches, wanted_style};
-pub use fuse::{HookFacts, Liveness, ProcessFacts, fuse};
+pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::logic::emit::clean::one_line;
 use crate::logic::ids::WindowName;
+use crate::logic::pane::LIVE_DESCENDANT;
 use crate::logic::pane::verdict::{PaneVerdict, State};
 use crate::logic::snapshot::ReportText;
 use crate::logic::time::{Timestamp, age_text};
@@ -134,6 +135,9 @@ pub fn classify(now: Timestamp, worker: &Worker<'_>, records: Records<'_>, rules
     if state == State::OverLimit {
         return found(worker, Class::OverLimit, over_limit(worker));
     }
+    if runs_another_program(worker.verdict) {
+        return Outcome::Active;
+    }
     if matches!(state, State::Unknown | State::Empty) {
         return Outcome::Unclear;
     }
@@ -174,6 +178,12 @@ pub fn classify(now: Timestamp, worker: &Worker<'_>, records: Records<'_>, rules
         | State::Empty
         | State::Unknown => Outcome::Active,
     }
+}
+
+/// Whether the pane was read and something that is no agent runs in it, an editor or a build: nothing is wrong with it,
+/// and nothing can be said of its work.
+fn runs_another_program(verdict: &PaneVerdict) -> bool {
+    verdict.state == State::Unknown && verdict.evidence.first().is_some_and(|reason| reason.rule == LIVE_DESCENDANT)
 }
 
 /// The classes of a worker that is really idle.
@@ -376,6 +386,13 @@ mod tests {
         for state in [State::Busy, State::UserTyping, State::WorkingBackground, State::WorkingSelfPaced] {
             check(state, 480, &[], None, "Active");
         }
+    }
+
+    #[test]
+    fn a_window_with_another_program_is_active_and_not_unread() {
+        let evidence = Evidence::new(Witness::Process, LIVE_DESCENDANT).with_line("vim");
+        let verdict = PaneVerdict::of(State::Unknown, evidence);
+        assert_eq!(outcome(&verdict, 90_000, None, None), Outcome::Active);
     }
 
     #[test]
