@@ -47,10 +47,7 @@ fn fleet(fault: &str, switches: &str) -> Fleet {
 fn check_killed(place: &str, switches: &str) {
     let what = format!("killed {place} with {switches:?}");
     let mut fleet = fleet(place, switches);
-    let ended = fleet.watcher_ends();
-    // A repetition only happens where no witness is left; that has a test of its own.
-    assert_eq!(ended, !place.ends_with("-repeat"), "{what}");
-    fleet.kill_watcher();
+    fleet.wait_watcher_killed(&what);
     fleet.env.clear();
     fleet.watch();
     if switches.is_empty() && FOLDED_IN_BOX.contains(&place) {
@@ -101,7 +98,7 @@ fn killed_around_a_repetition_it_still_says_what_it_repeats() {
         fleet.decide("keeper", OTHER);
         fleet.env.push(("NEXUS_FAULT".into(), place.into()));
         fleet.watch();
-        assert!(fleet.watcher_ends(), "{place}");
+        fleet.wait_watcher_killed(place);
         fleet.kill_watcher();
         fleet.env.clear();
         fleet.watch();
@@ -114,7 +111,7 @@ fn killed_around_a_repetition_it_still_says_what_it_repeats() {
 fn a_damaged_or_missing_journal_does_not_hide_a_repetition() {
     for damage in ["garbage", "gone", "pipe"] {
         let mut fleet = fleet("before-proof", "");
-        assert!(fleet.watcher_ends(), "{damage}");
+        fleet.wait_watcher_killed(damage);
         fleet.kill_watcher();
         let journal = fleet.state("delivery/pending.json");
         std::fs::remove_file(&journal).unwrap();

@@ -213,18 +213,14 @@ impl Fleet {
         count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// Waits until a fault has ended the watcher; `false` if it delivered something and goes on.
-    pub(crate) fn watcher_ends(&mut self) -> bool {
+    /// Waits until the watcher has been ended by its fault; one that ends by itself is a failure.
+    pub(crate) fn wait_watcher_killed(&mut self, what: &str) {
         let mut child = self.watcher.take().expect("a watcher runs");
-        let mut ended = false;
-        self.wait("the watcher to end or to have delivered", || {
+        self.wait(what, || {
             let status = child.try_wait().unwrap();
             assert!(status.is_none_or(|status| status.signal().is_some()), "it ended by itself: {status:?}");
-            ended = status.is_some();
-            ended || (self.emits().iter().any(|emit| emit["received"] == true) && !self.is_pending())
+            status.is_some()
         });
-        self.watcher = Some(child);
-        ended
     }
 
     /// Whether a delivery is under way or unsettled.
