@@ -278,7 +278,7 @@ fn input_rows(agent: &Agent, columns: usize) -> Vec<Row> {
 }
 
 /// Rows of a draft that are shown: as many as most windows hold; the end of the draft is what matters.
-const DRAFT_ROWS: usize = 28;
+const DRAFT_ROWS: usize = 40;
 /// Marks the cursor inside the draft while it is wrapped.
 const CURSOR: char = '\u{f8ff}';
 
