@@ -46,8 +46,8 @@ demo_name=nexus-demo-$(printf %s "$root" | cksum | cut -d' ' -f1)
 demo_state=$root/monitor/.demo-state
 live_state=${NEXUS_STATE_DIR:-$root/monitor/.state}
 demo_tmux() { env -u TMUX tmux -u -L "$demo_name" -f /dev/null "$@"; }
-live_tmux() { if [ -n "${NEXUS_TMUX_SOCKET:-}" ]; then socket_tmux "$@"; else tmux "$@"; fi; }
-socket_tmux() { case $NEXUS_TMUX_SOCKET in */*) tmux -S "$NEXUS_TMUX_SOCKET" "$@" ;; *) tmux -L "$NEXUS_TMUX_SOCKET" "$@" ;; esac; }
+live_tmux() { if [ -n "${NEXUS_TMUX_SOCKET:-}" ]; then socket_tmux "$@"; else tmux -u "$@"; fi; }
+socket_tmux() { case $NEXUS_TMUX_SOCKET in */*) tmux -u -S "$NEXUS_TMUX_SOCKET" "$@" ;; *) tmux -u -L "$NEXUS_TMUX_SOCKET" "$@" ;; esac; }
 
 # ---------------------------------------------------------------- what is needed
 

@@ -135,7 +135,7 @@ pub(super) fn read_pending<T>(out: &Outside<T>) -> Option<Pending> {
         Ok(text) => text?,
         Err(error) => {
             tracing::error!(%error, path = %path.display(), "the pending delivery can't be read");
-            set_aside(out, &path);
+            set_aside(&path);
             return None;
         }
     };
@@ -143,16 +143,15 @@ pub(super) fn read_pending<T>(out: &Outside<T>) -> Option<Pending> {
         Ok(pending) => Some(pending),
         Err(error) => {
             tracing::error!(%error, path = %path.display(), "the pending delivery is damaged; set aside");
-            set_aside(out, &path);
+            set_aside(&path);
             None
         }
     }
 }
 
-/// Renames a file that can't be used, so that nothing is overwritten.
-fn set_aside<T>(out: &Outside<T>, path: &std::path::Path) {
-    let aside = path.with_extension(format!("damaged.{}", out.clock.now().at.secs()));
-    if let Err(error) = std::fs::rename(path, &aside) {
+/// Renames a pending delivery that can't be used, so that nothing is overwritten.
+fn set_aside(path: &std::path::Path) {
+    if let Err(error) = files::set_aside(path) {
         tracing::error!(%error, path = %path.display(), "could not set a damaged file aside");
     }
 }

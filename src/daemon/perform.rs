@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 
 use crate::logic::emit::dedup::{Delivered, RING_FILE, Ring};
 use crate::logic::ids::{ServerId, WindowId};
@@ -66,7 +67,7 @@ pub(super) fn may_pass(error: &io::Error) -> bool {
 /// Adds those of these rows to a table that it lacks.
 fn add_rows(state: &StateDir, path: &str, rows: &[String]) -> io::Result<()> {
     let path = state.at(path);
-    let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
+    let old = read_table(&path)?;
     let known: BTreeSet<&str> = old.lines().collect();
     let new = rows.iter().map(String::as_str).filter(|row| !known.contains(row));
     let text: String = old.lines().chain(new).flat_map(|line| [line, "\n"]).collect();
@@ -85,10 +86,24 @@ async fn clear_bells<T: Tmux>(tmux: &T, server: &ServerId, windows: &[WindowId])
     }
 }
 
+/// Reads a table that is about to be rewritten. One that can't be read is set aside under another name, since the rest
+/// would be told again for as long as it stood there.
+fn read_table(path: &Path) -> io::Result<String> {
+    match files::read_text(path, MAX_STATE_BYTES) {
+        Ok(text) => Ok(text.unwrap_or_default()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
+            let aside = files::set_aside(path)?;
+            tracing::error!(%error, path = %path.display(), aside = %aside.display(), "damaged; set aside and begun anew");
+            Ok(String::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Sets the stamp of one row of a table whose lines are `key columns..<TAB>epoch`.
 fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Result<()> {
     let path = state.at(path);
-    let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
+    let old = read_table(&path)?;
     let prefix = format!("{}\t", key.join("\t"));
     let mut text: String =
         old.lines().filter(|line| !line.starts_with(&prefix)).flat_map(|line| [line, "\n"]).collect();
@@ -101,7 +116,7 @@ fn stamp_row(state: &StateDir, path: &str, key: &[String], at_s: i64) -> io::Res
 /// Appends a hash to the ring and keeps its newest lines.
 fn remember_hash(state: &StateDir, hash: &str, at_s: i64, ring: usize) -> io::Result<()> {
     let path = state.at(RING_FILE);
-    let old = files::read_text(&path, MAX_STATE_BYTES)?.unwrap_or_default();
+    let old = read_table(&path)?;
     let delivered = Delivered { at: Timestamp::from_secs(at_s), hash: hash.to_owned() };
     files::write_atomic(&path, Ring::parse(&old).with(delivered, ring).as_bytes(), Durability::Hint)
 }
@@ -179,6 +194,20 @@ mod tests {
         add_rows(&state, "t.tsv", &rows).unwrap();
         add_rows(&state, "t.tsv", &rows).unwrap();
         assert_eq!(text(&state, "t.tsv"), "w1\tidle\nw2\tidle\n");
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_read_is_set_aside_and_begun_anew() {
+        let (_dir, state) = state();
+        let key = ["w3".to_owned(), "0a1b2c3d4e5f".to_owned()];
+        std::fs::write(state.at("t.tsv"), b"ok\tok\n\xe9\n").unwrap();
+        std::fs::create_dir(state.at("dir.tsv")).unwrap();
+        for path in ["t.tsv", "dir.tsv"] {
+            stamp_row(&state, path, &key, 10).unwrap();
+            assert_eq!(text(&state, path), "w3\t0a1b2c3d4e5f\t10\n");
+        }
+        let kept: Vec<_> = files::list_names(state.path()).unwrap();
+        assert_eq!(kept.iter().filter(|name| name.contains(".damaged.")).count(), 2, "{kept:?}");
     }
 
     #[test]

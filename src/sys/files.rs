@@ -15,6 +15,9 @@ use rustix::fs::OFlags;
 /// Largest state file that is read whole, in bytes.
 pub const MAX_STATE_BYTES: u64 = 8 << 20;
 
+/// Most damaged files of one name that are kept aside.
+const MAX_ASIDE: u32 = 1000;
+
 /// Whether a write must survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -145,6 +148,17 @@ fn open_regular(path: &Path) -> io::Result<Option<File>> {
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
+}
+
+/// Renames what can't be used to a free name beside it, `<name>.damaged.<n>`, so that nothing is overwritten.
+pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let aside = (1..=MAX_ASIDE)
+        .map(|number| path.with_file_name(format!("{name}.damaged.{number}")))
+        .find(|aside| fs::symlink_metadata(aside).is_err())
+        .ok_or_else(|| io::Error::other(format!("{MAX_ASIDE} damaged files of that name were set aside already")))?;
+    fs::rename(path, &aside)?;
+    Ok(aside)
 }
 
 /// Deletes a file; fine if it is not there.

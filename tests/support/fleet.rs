@@ -46,7 +46,9 @@ impl Fleet {
 
     /// Starts the private server, with the window `keeper`.
     pub(crate) fn start_server(&self) {
-        self.tmux(&["new-session", "-d", "-s", "nexus", "-n", "keeper", "-x", "120", "-y", "40", "sleep 100000"]);
+        let start = ["new-session", "-d", "-s", "nexus", "-n", "keeper", "-x", "120", "-y", "40", "sleep 100000"];
+        // A server that was killed a moment ago may still hold the socket, and takes the new one's client down with it.
+        self.wait("the server to start", || self.tmux_command(&start).output().unwrap().status.success());
     }
 
     /// The root of the nexus.
@@ -154,7 +156,10 @@ impl Fleet {
         });
         let path = self.state(&format!("decisions/{window}.{fingerprint}.json"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, record.to_string()).unwrap();
+        // As a hook writes it: a running watcher must never read half a record.
+        let draft = self.root().join(format!("{window}.{fingerprint}.draft"));
+        fs::write(&draft, record.to_string()).unwrap();
+        fs::rename(&draft, path).unwrap();
     }
 
     /// Sets keys of the configuration file.
