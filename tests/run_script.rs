@@ -67,6 +67,8 @@ impl Root {
             .args(args)
             .env("CARGO_TARGET_DIR", self.at("target"))
             .env("HOME", self.dir.path())
+            // A container has no locale, and tmux then spoils what it prints unless it is told better.
+            .env("LC_ALL", "C")
             .env("TMUX_TMPDIR", self.at("tmp"))
             .env("NEXUS_DEMO_WAIT_S", "30")
             .env_remove("TMUX")
