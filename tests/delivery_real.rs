@@ -300,3 +300,28 @@ fn the_vi_guard_is_pressed_only_where_it_is_asked_for() {
         assert_eq!(read.starts_with("i\\x7f"), keys, "{setting}: {read}");
     }
 }
+
+#[test]
+fn two_windows_of_the_target_s_name_are_said_and_neither_is_typed_into() {
+    let mut fleet = Fleet::new();
+    fleet.orchestrator(&fleet.hooks("orchestrator"));
+    let other = fleet.tmux(&[
+        "new-window",
+        "-d",
+        "-P",
+        "-F",
+        "#{window_id}",
+        "-t",
+        "nexus:",
+        "-n",
+        "orchestrator",
+        "sleep 1000",
+    ]);
+    fleet.decide("keeper", "0a1b2c3d4e5f");
+    fleet.watch();
+    fleet.wait_emit("the emit to be held", held("ambiguous"));
+    assert!(fleet.log("orchestrator").iter().all(|event| event["event"] != "read"), "not a byte was typed");
+    fleet.tmux(&["kill-window", "-t", &other]);
+    fleet.wait_emit("the emit to be received", received);
+    assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 1);
+}

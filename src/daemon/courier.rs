@@ -287,7 +287,7 @@ fn beside(events: UnboundedSender<Event>, cut_off: Event, job: impl Future<Outpu
 pub(super) async fn gate_is_open<T: Tmux>(out: &Outside<T>) -> bool {
     match look::target(out).await {
         Target::Present(seen) => matches!(judge(&seen), Gate::Open { .. }),
-        Target::NoTmux(_) | Target::CannotTell(_) | Target::Absent(_) => false,
+        Target::NoTmux(_) | Target::CannotTell(_) | Target::Ambiguous(_) | Target::Absent(_) => false,
     }
 }
 

@@ -89,7 +89,7 @@ fn choose<'a, T>(out: &Outside<T>, view: &'a TmuxView, now: &Now) -> Result<(&'a
         return Err(Target::Absent(format!("no window is named {name}")));
     };
     if panes.iter().any(|pane| pane.window != first.window) {
-        return Err(Target::CannotTell(format!("several windows are named {name}; rename all but one")));
+        return Err(Target::Ambiguous(format!("several windows are named {name}; rename all but one")));
     }
     let live: Vec<&PaneFacts> = panes.into_iter().filter(|pane| pane.dead.is_none()).collect();
     match live.as_slice() {
@@ -102,8 +102,8 @@ fn choose<'a, T>(out: &Outside<T>, view: &'a TmuxView, now: &Now) -> Result<(&'a
                 .filter(|(_, process)| process.agent.is_some());
             match (agents.next(), agents.next()) {
                 (Some(only), None) => Ok(only),
-                (None, _) => Err(Target::CannotTell(format!("none of the panes of {name} is known to run an agent"))),
-                (Some(_), Some(_)) => Err(Target::CannotTell(format!("several panes of {name} run an agent"))),
+                (None, _) => Err(Target::Ambiguous(format!("none of the panes of {name} is known to run an agent"))),
+                (Some(_), Some(_)) => Err(Target::Ambiguous(format!("several panes of {name} run an agent"))),
             }
         }
     }

@@ -12,6 +12,8 @@ pub enum Target {
     NoTmux(String),
     /// tmux did not answer, or the screen could not be read.
     CannotTell(String),
+    /// Several windows or panes could be meant.
+    Ambiguous(String),
     /// No window of that name, or no live pane in it.
     Absent(String),
     /// Here it is.
@@ -85,6 +87,8 @@ pub enum Hold {
     Unproven,
     /// The agent's queue holds messages, ours perhaps among them.
     Queue,
+    /// Several windows or panes could be the target.
+    Ambiguous,
     /// What the pane is doing can't be told.
     CannotTell,
     /// The pane changed between the look and the act.
@@ -106,6 +110,7 @@ impl Hold {
             Self::Login => "login",
             Self::Unproven => "unproven-text",
             Self::Queue => "queue",
+            Self::Ambiguous => "ambiguous",
             Self::CannotTell => "cannot-tell",
             Self::Changed => "changed",
             Self::NoJournal => "no-journal",
@@ -127,6 +132,10 @@ impl Hold {
             }
             Self::Queue => {
                 "the agent's queue holds messages, an unproven one of ours perhaps among them; wait until it takes them up"
+            }
+            Self::Ambiguous => {
+                "several windows bear the target's name, or not exactly one of its panes runs an agent; rename or close \
+                 all but one"
             }
             Self::CannotTell => "what the pane is doing can't be told",
             Self::Changed => "the pane changed between the look and the act",

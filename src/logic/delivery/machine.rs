@@ -255,6 +255,7 @@ impl Delivery {
             Target::NoTmux(why) => return self.over(Outcome::NoTmux(why)),
             Target::Absent(why) => return self.over(Outcome::Absent(why)),
             Target::CannotTell(_) => return self.over(Outcome::Held(Hold::CannotTell)),
+            Target::Ambiguous(_) => return self.over(Outcome::Held(Hold::Ambiguous)),
             Target::Present(seen) => seen,
         };
         match judge(&seen) {
@@ -373,6 +374,7 @@ impl Delivery {
     fn hides(&self, target: &Target) -> Option<Hold> {
         match target {
             Target::CannotTell(_) | Target::NoTmux(_) => Some(Hold::CannotTell),
+            Target::Ambiguous(_) => Some(Hold::Ambiguous),
             Target::Present(seen) if self.is_ours(seen) && seen.composer.is_none() => match judge(seen) {
                 Gate::Held(hold) => Some(hold),
                 Gate::Open { .. } => Some(Hold::CannotTell),
@@ -406,7 +408,7 @@ impl Delivery {
         match target {
             Target::Present(seen) if self.is_ours(seen) => Found::Own(locate(seen, &self.pasted)),
             Target::Present(_) | Target::Absent(_) => Found::Replaced,
-            Target::NoTmux(_) | Target::CannotTell(_) => Found::CannotTell,
+            Target::NoTmux(_) | Target::CannotTell(_) | Target::Ambiguous(_) => Found::CannotTell,
         }
     }
 
