@@ -15,7 +15,7 @@ use crate::sys::files;
 use super::checks::CHECKS;
 use super::error::{ConfigError, Place, Problem};
 use super::judge::{Judged, judge};
-use super::keys::{Fate, KEYS, Key, TEMPLATE_EXCEPTIONS};
+use super::keys::{self, Fate, Key, TEMPLATE_EXCEPTIONS};
 use super::resolved::Settings;
 use super::value::{Bases, Value};
 use super::yaml::{self, Half, Node, Position};
@@ -118,8 +118,8 @@ pub fn load_file(env: &dyn Env, root: &Path, file: Option<&Path>, cwd: &Path) ->
     settings.state_dir = state_dir(env, root, cwd)?;
     settings.config_file = file.map(Path::to_owned);
     let mut problems = std::mem::take(&mut judged.problems);
-    let mut values = Vec::with_capacity(KEYS.len());
-    for key in KEYS {
+    let mut values = Vec::with_capacity(keys::all().len());
+    for &key in keys::all() {
         match chosen(env, key, &judged, bases) {
             Ok((value, origin)) => values.push(Setting { key, value, origin }),
             Err(problem) => problems.push(problem),
