@@ -94,7 +94,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let mut tasks = Vec::with_capacity(TASKS.len());
         for spec in TASKS {
             schedule.register(spec.name, (spec.every)(settings), Mode::Sync)?;
-            tasks.push((spec, (spec.build)(settings)));
+            tasks.push((spec, (spec.build)()));
         }
         let (sender, events) = mpsc::unbounded_channel();
         Ok(Self {
@@ -219,7 +219,8 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return };
         let mut asked = Out::default();
-        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, snapshot, &mut asked)));
+        let settings = &self.out.settings;
+        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, settings, snapshot, &mut asked)));
         if run.is_err() {
             // A panic in one check must not end the watch; what it asked for is not to be trusted.
             asked = Out { rc: 70, ..Out::default() };
