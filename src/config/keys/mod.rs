@@ -43,6 +43,15 @@ pub struct Key {
     pub doc: &'static str,
 }
 
+/// There is one row a key.
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+impl Eq for Key {}
+
 /// What a change of a key needs to take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
