@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::render;
 use crate::config::load::{self, Loaded};
+use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
 use crate::logic::instance::beacon::BeaconVerdict;
@@ -169,6 +170,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     );
     let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
     let ended = runtime.block_on(async {
+        let board = Board::default();
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         let wake = Rc::new(tokio::sync::Notify::new());
         let mut tmux_events = tmux.events();
@@ -180,6 +182,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             settings,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
+            board: board.clone(),
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {
