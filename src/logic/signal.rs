@@ -1,9 +1,12 @@
 //! What is to be told: sections for the next emit, and what a verified delivery of them retires.
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use super::ids::{ServerId, WindowId, WindowName};
 use super::time::Timestamp;
+use super::worker::roster::Roster;
 
 /// A section of the emit. The order of the variants is the order on the page (`contracts.md` §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -121,6 +124,6 @@ pub struct StagedSignal {
     pub sections: Vec<Section>,
     /// One line for the log, where the producer suppressed something.
     pub note: Option<String>,
-    /// For the `workspace:` line; set by the idle classifier only.
-    pub workspace: Option<String>,
+    /// The workers that it looked at, for the `workspace:` line and the full snapshot.
+    pub roster: Option<Rc<Roster>>,
 }
