@@ -84,6 +84,12 @@ pub enum Commit {
         /// The stamp, seconds.
         at_s: i64,
     },
+    /// Set a file's time to that of the delivery; nothing if it is not there. For files whose time is what readers count
+    /// from.
+    StampFile {
+        /// Relative path.
+        path: String,
+    },
     /// Clear the bell flag of these windows without creating a session.
     ClearBells {
         /// The server that they rang on; on any other these ids are other windows.

@@ -44,6 +44,8 @@ pub enum Need {
     StatusPage,
     /// `files[path]`: a small state file, by its path relative to the state directory.
     File(&'static str),
+    /// `stamps[path]`: when a state file was last written, by its path relative to the state directory.
+    Stamp(&'static str),
 }
 
 /// How costly a task is; informational (`protocol-facts` §2.1).
