@@ -13,6 +13,7 @@ use crate::logic::time::Now;
 
 mod bell_windows;
 mod compose_emit;
+mod full_state_snap;
 mod idle_section;
 mod pending_decisions;
 mod prune_archive;
@@ -117,6 +118,7 @@ pub trait Task {
 pub const TASKS: &[TaskSpec] = &[
     bell_windows::SPEC,
     compose_emit::SPEC,
+    full_state_snap::SPEC,
     idle_section::SPEC,
     pending_decisions::SPEC,
     prune_archive::SPEC,
