@@ -23,11 +23,11 @@ use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
-use crate::sys::instance::{self, Here, Replaced};
+use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
-use crate::sys::{liveness, logging};
+use crate::sys::{liveness, logging, takeover};
 
 mod guard;
 
@@ -123,12 +123,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
     refuse_remote(&state, settings.beacon_stale)?;
     if args.get_flag("replace") {
-        match instance::replace_holder(&state, REPLACE_GRACE) {
-            Ok(Replaced::Nobody) => {}
-            Ok(Replaced::Ended { pid, forced }) => {
-                render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
-            }
-            Err(error) => return Err(Stop::new(error.exit_code(), error)),
+        let done = takeover::take_over(&state, REPLACE_GRACE).map_err(|error| Stop::new(error.exit_code(), error))?;
+        for (pid, forced) in done.ended {
+            render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
         }
     }
     let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
