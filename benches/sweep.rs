@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::time::Duration;
 
 use nexus_watcher::agents::Profiles;
@@ -17,6 +18,7 @@ use nexus_watcher::logic::pane;
 use nexus_watcher::logic::snapshot::TmuxView;
 use nexus_watcher::sys::clock::Clock;
 use nexus_watcher::sys::files::StateDir;
+use nexus_watcher::sys::procfs::ProcessTable;
 use nexus_watcher::sys::tmux::{ActOutcome, Capture, CaptureRequest, GuardedAct, Socket, Tmux, TmuxClient, TmuxError};
 
 mod support;
@@ -155,6 +157,65 @@ async fn full_sweeps(server: &Server, out: &mut World, bare: &mut Bare, panes: u
     row(&format!("{panes} panes, all captured"), ours, Some(("one process a pane", base)), Budget::Open);
 }
 
+/// Where the time of a full sweep goes.
+async fn parts(server: &Server, out: &World, bare: &mut Bare, panes: u64) {
+    let ours_client = client(bare);
+    let [plain, _] = questions(out).await;
+    let (mut view, mut table, mut trees, mut captures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut bare_captures = Vec::new();
+    for _ in 0..sized(25, 2) {
+        let part = Part::start(server, ours_client);
+        let seen = out.tmux.view().await.unwrap();
+        view.push(part.end());
+        let part = Part::start(server, ours_client);
+        let processes = ProcessTable::read().unwrap();
+        table.push(part.end());
+        let part = Part::start(server, ours_client);
+        for pid in seen.panes.iter().filter_map(|pane| pane.pid) {
+            black_box(processes.below(pid).unwrap());
+        }
+        trees.push(part.end());
+        let whole: Vec<CaptureRequest> =
+            seen.panes.iter().map(|pane| CaptureRequest { pane: pane.pane, rows: None, styled: false }).collect();
+        let part = Part::start(server, ours_client);
+        black_box(out.tmux.capture(&whole).await.unwrap());
+        captures.push(part.end());
+        let part = Part::start(server, bare.pid());
+        bare.ask(&plain);
+        bare_captures.push(part.end());
+    }
+    let parts = [
+        ("the list of panes", view),
+        ("the table of processes", table),
+        ("the processes below each pane", trees),
+        ("plain captures through the tmux client", captures),
+        ("plain captures through the bare client", bare_captures),
+    ];
+    for (what, times) in parts {
+        let (time, cpu): (Vec<Duration>, Vec<Duration>) = times.into_iter().unzip();
+        let cpu = ("its processor time", Figure::Time(median(&cpu)));
+        row(&format!("{panes} panes, part: {what}"), Figure::Time(median(&time)), Some(cpu), Budget::Open);
+    }
+}
+
+/// Time and processor time of a part.
+struct Part<'a> {
+    server: &'a Server,
+    client: u32,
+    watch: Stopwatch,
+    cpu: Duration,
+}
+
+impl<'a> Part<'a> {
+    fn start(server: &'a Server, client: u32) -> Self {
+        Self { server, client, cpu: cpu(server, client), watch: Stopwatch::start() }
+    }
+
+    fn end(self) -> (Duration, Duration) {
+        (self.watch.elapsed(), cpu(self.server, self.client) - self.cpu)
+    }
+}
+
 /// Sweeps in which so many panes have changed, one every two seconds.
 async fn steady(server: &Server, out: &mut World, bare: &mut Bare, changed: usize) {
     let ours_client = client(bare);
@@ -209,10 +270,8 @@ fn main() {
             full_sweeps(&server, &mut out, &mut bare, u64::try_from(panes).unwrap()).await;
         }
         let most = sizes.last().copied().unwrap();
-        let offspring = process::children(std::process::id());
-        let faults = process::faults_of_children(std::process::id());
+        parts(&server, &out, &mut bare, u64::try_from(most).unwrap()).await;
         steady(&server, &mut out, &mut bare, most / 20).await;
         steady(&server, &mut out, &mut bare, 0).await;
-        let _ = (offspring, faults);
     });
 }

@@ -52,7 +52,8 @@ impl Observer {
         {
             return Some(Rc::clone(table));
         }
-        let table = Rc::new(ProcessTable::read().ok()?);
+        let old = self.table.borrow().as_ref().map(|(_, old)| Rc::clone(old));
+        let table = Rc::new(old.map_or_else(ProcessTable::read, |old| old.read_again()).ok()?);
         *self.table.borrow_mut() = Some((now.uptime, Rc::clone(&table)));
         Some(table)
     }
