@@ -1,7 +1,8 @@
 //! RUNS. The loop: ask what is due, gather what it needs, let it decide, carry out what it asks, deliver, commit.
 //!
 //! [`run`] is a library function that is given its outside and its shutdown signal; the binary is thin. One thread owns
-//! everything; a delivery runs beside the loop on the same thread and reports its end as an `event::Event`.
+//! everything; a delivery runs beside the loop on the same thread and reports its end as an `event::Event`. Where several
+//! things happen at once they are taken in a fixed order, so that a simulated run can be repeated.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -120,6 +121,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.courier.settle_pending(&self.out, &self.sender);
         while self.courier.is_settling() {
             tokio::select! {
+                biased;
                 () = &mut shutdown => return Ok(()),
                 Some(event) = self.events.recv() => self.take(event),
             }
@@ -131,6 +133,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.tick().await;
             while self.courier.in_flight() {
                 tokio::select! {
+                    biased;
                     () = &mut shutdown => return Ok(()),
                     Some(event) = self.events.recv() => self.take(event),
                 }
@@ -143,12 +146,14 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.progress("loop-tick");
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
+                biased;
                 () = &mut shutdown => break,
                 Some(event) = self.events.recv() => self.take(event),
                 () = self.wake.notified() => {
                     // A window came, went or was renamed: look at once, but a storm of renames costs one look a second.
                     let since = self.out.clock.now().uptime.saturating_sub(woken_at);
                     tokio::select! {
+                        biased;
                         () = &mut shutdown => break,
                         () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
                     }
@@ -163,6 +168,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         tokio::pin!(grace);
         while self.courier.in_flight() {
             tokio::select! {
+                biased;
                 () = &mut grace => break,
                 Some(event) = self.events.recv() => self.take(event),
             }

@@ -17,14 +17,11 @@ use crate::logic::pane::{
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::hook_files;
-use crate::sys::procfs::ProcessTable;
+use crate::sys::processes::{Machine, Processes};
 use crate::sys::tmux::{Capture, CaptureRequest, Tmux, TmuxError};
 
 /// A stamp younger than this at the read may hide a later change.
 const STAMP_SETTLES: Duration = Duration::from_secs(1);
-
-/// How long one reading of the process table serves.
-const TABLE_FRESH: Duration = Duration::from_secs(2);
 
 /// A pane younger than this may be one whose agent has not started yet (`NEXUS_PANE_BOOT_GRACE_SECONDS`).
 const BOOT_GRACE: Duration = Duration::from_secs(90);
@@ -32,39 +29,29 @@ const BOOT_GRACE: Duration = Duration::from_secs(90);
 /// What was seen at the last look.
 #[derive(Debug)]
 pub struct Observer {
-    profiles: Profiles,
+    profiles: Rc<Profiles>,
+    processes: Box<dyn Processes>,
     screens: RefCell<HashMap<PaneKey, Screen>>,
-    table: RefCell<Option<(Duration, Rc<ProcessTable>)>>,
 }
 
 impl Observer {
-    /// An observer that has seen nothing, with the built-in profiles.
+    /// An observer that has seen nothing, with the built-in profiles and the processes of this machine.
     ///
     /// Errors: a built-in profile does not load; a build like that fails its tests.
     pub fn new() -> anyhow::Result<Self> {
-        Ok(Self { profiles: Profiles::builtin()?, screens: RefCell::default(), table: RefCell::default() })
+        Ok(Self::with(Rc::new(Profiles::builtin()?), Box::new(Machine::default())))
     }
 
-    /// The processes of this machine, read at most every two seconds.
-    fn table(&self, now: &Now) -> Option<Rc<ProcessTable>> {
-        if let Some((at, table)) = &*self.table.borrow()
-            && now.uptime.saturating_sub(*at) < TABLE_FRESH
-        {
-            return Some(Rc::clone(table));
-        }
-        let old = self.table.borrow().as_ref().map(|(_, old)| Rc::clone(old));
-        let table = Rc::new(old.map_or_else(ProcessTable::read, |old| old.read_again()).ok()?);
-        *self.table.borrow_mut() = Some((now.uptime, Rc::clone(&table)));
-        Some(table)
+    /// An observer that has seen nothing.
+    pub fn with(profiles: Rc<Profiles>, processes: Box<dyn Processes>) -> Self {
+        Self { profiles, processes, screens: RefCell::default() }
     }
 
     /// What the process tree of a pane says.
     pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
         let unknown = ProcessFacts::default();
-        let (Some(pid), Some(table)) = (facts.pid, self.table(now)) else { return unknown };
-        let Ok(tree) = table.below(pid) else { return unknown };
-        let Some(root) = tree.first() else { return unknown };
-        let live = || tree.iter().filter(|process| process.is_live());
+        let Some(tree) = facts.pid.and_then(|pid| self.processes.tree(pid, now)) else { return unknown };
+        let live = || tree.processes.iter().filter(|process| process.is_live());
         let found = live().find_map(|process| {
             let exe = process.exe.as_deref().unwrap_or_default();
             let argv = process.argv.as_deref().unwrap_or_default();
@@ -82,7 +69,7 @@ impl Observer {
         }
         let other = live().find(|process| !process.is_shell()).map(|process| process.comm.clone());
         // An agent may be about to start in a young pane, and a process that can't be read may be one.
-        let unclear = table.age(root) < BOOT_GRACE || live().any(|process| process.exe.is_none());
+        let unclear = tree.age < BOOT_GRACE || live().any(|process| process.exe.is_none());
         let liveness = if unclear { Liveness::Unknown } else { Liveness::Gone };
         ProcessFacts { liveness, shell: other.is_none(), other, ..ProcessFacts::default() }
     }

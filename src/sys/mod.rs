@@ -13,6 +13,7 @@ pub mod instance;
 pub mod liveness;
 pub mod lock;
 pub mod logging;
+pub mod processes;
 pub mod procfs;
 pub mod seed;
 pub mod stdin;
