@@ -3,12 +3,16 @@
 //! Says what runs, not what it is: profiles decide which program is an agent. A process can end between two reads;
 //! what could not be read is `None`, never a guess. A view in which we can't see ourselves is an error.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 
 /// Deepest level below a pane's process that is followed.
 const MAX_DEPTH: usize = 10;
@@ -83,29 +87,6 @@ pub enum ProcError {
     NoSuchProcess(u32),
 }
 
-/// Where a program lies in its process's memory. Starting another program in the same process changes it.
-///
-/// Source: proc(5), `stat` fields 26 and 27 (start and end of the code) and 48 (the arguments, whose place the kernel
-///         picks at each start). All are zero where we may not look into the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Image {
-    /// Start and end of its code.
-    code: (u64, u64),
-    /// Where its arguments are.
-    args: u64,
-}
-
-/// What is read of a process's program on demand, and which run of which program it is of.
-#[derive(Clone, Debug)]
-struct Program {
-    /// The process's line at that time.
-    stat: Stat,
-    /// The program file.
-    exe: Option<String>,
-    /// The command line.
-    argv: Option<Vec<String>>,
-}
-
 /// What one `stat` line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stat {
@@ -119,18 +100,6 @@ struct Stat {
     start_ticks: u64,
     /// User and system time.
     cpu_ticks: u64,
-    /// The program's place; `None` if it can't be told.
-    image: Option<Image>,
-}
-
-impl Stat {
-    /// Whether both lines are of one process that has run one program all the while.
-    fn is_same_run(&self, other: &Self) -> bool {
-        self.start_ticks == other.start_ticks
-            && self.comm == other.comm
-            && self.image.is_some()
-            && self.image == other.image
-    }
 }
 
 /// Every process at one moment.
@@ -144,8 +113,6 @@ pub struct ProcessTable {
     stats: BTreeMap<u32, Stat>,
     /// Ids of the children, by parent.
     children: BTreeMap<u32, Vec<u32>>,
-    /// Programs that were read already, by process id.
-    programs: RefCell<BTreeMap<u32, Program>>,
 }
 
 impl ProcessTable {
@@ -154,27 +121,13 @@ impl ProcessTable {
         Self::read_at(Path::new("/proc"), std::process::id())
     }
 
-    /// Reads them again. What is known of programs is kept, and used for as long as a process runs the same one.
-    pub fn read_again(&self) -> Result<Self, ProcError> {
-        let next = Self::read_at(&self.root, std::process::id())?;
-        let mut programs = self.programs.borrow().clone();
-        programs.retain(|pid, _| next.stats.contains_key(pid));
-        *next.programs.borrow_mut() = programs;
-        Ok(next)
-    }
-
     /// Reads a `/proc` in which process `own` must be listed.
     fn read_at(root: &Path, own: u32) -> Result<Self, ProcError> {
         let unreadable = |source| ProcError::Unreadable { path: root.to_owned(), source };
         let boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let read_at_uptime = Duration::from_secs(u64::try_from(boot.tv_sec).unwrap_or(0));
-        let mut table = Self {
-            root: root.to_owned(),
-            read_at_uptime,
-            stats: BTreeMap::new(),
-            children: BTreeMap::new(),
-            programs: RefCell::default(),
-        };
+        let mut table =
+            Self { root: root.to_owned(), read_at_uptime, stats: BTreeMap::new(), children: BTreeMap::new() };
         for entry in fs::read_dir(root).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -191,7 +144,7 @@ impl ProcessTable {
 
     /// The process and everything below it, parents before children, at most ten levels deep.
     ///
-    /// Program file and command line are of now, for these processes only; one that has ended since, or whose id has
+    /// Program file and command line are read now, for these processes only; one that has ended since, or whose id has
     /// another owner, has `None` for both.
     pub fn below(&self, pid: u32) -> Result<Vec<Process>, ProcError> {
         if !self.stats.contains_key(&pid) {
@@ -229,46 +182,77 @@ impl ProcessTable {
 
     /// The process with what is read on demand.
     fn process(&self, pid: u32, depth: usize, stat: &Stat) -> Process {
-        let (exe, argv) = self.program(pid, stat).map_or((None, None), |program| (program.exe, program.argv));
+        let folder = self.root.join(pid.to_string());
+        let exe = fs::read_link(folder.join("exe")).ok().map(|path| program(&path));
+        let argv = read_argv(&folder.join("cmdline"));
+        let is_same = read_stat(&self.root, pid).is_some_and(|now| now.start_ticks == stat.start_ticks);
         Process {
             pid,
             ppid: stat.ppid,
             depth,
-            exe,
-            argv,
+            exe: exe.filter(|_| is_same),
+            argv: argv.filter(|_| is_same),
             comm: stat.comm.clone(),
             state: stat.state,
             start_ticks: stat.start_ticks,
             cpu_ticks: stat.cpu_ticks,
         }
     }
+}
 
-    /// The program that a process of the table runs now; `None` if the process has ended or its id has another owner.
-    ///
-    /// A program that was read before costs one small file, which says whether the process still runs it.
-    fn program(&self, pid: u32, stat: &Stat) -> Option<Program> {
-        let is_same = |now: &Stat| now.start_ticks == stat.start_ticks;
-        if let Some(known) = self.programs.borrow().get(&pid) {
-            let now = read_stat(&self.root, pid).filter(is_same)?;
-            if known.stat.is_same_run(&now) {
-                return Some(known.clone());
-            }
-        }
-        let folder = self.root.join(pid.to_string());
-        let exe = fs::read_link(folder.join("exe")).ok().map(|path| program(&path));
-        let argv = read_argv(&folder.join("cmdline"));
-        let now = read_stat(&self.root, pid).filter(is_same)?;
-        // Another program may have been started between two of these reads; then what was read is not kept.
-        let is_sure = stat.is_same_run(&now) && exe.is_some() && argv.is_some();
-        let found = Program { stat: now, exe, argv };
-        let mut programs = self.programs.borrow_mut();
-        if is_sure {
-            programs.insert(pid, found.clone());
-        } else {
-            programs.remove(&pid);
-        }
-        Some(found)
+/// A process that is held by its directory in `/proc`, and the program that it ran when it was taken hold of.
+///
+/// The directory stays that process's own: once the process has ended, nothing can be read through it, even if another
+/// process has got the id. So two small reads tell whether the same process still runs the same program.
+#[derive(Debug)]
+pub struct Held {
+    /// Its directory.
+    dir: OwnedFd,
+    /// Where its link to the program file leads.
+    exe: Vec<u8>,
+    /// Its command line.
+    argv: Vec<u8>,
+}
+
+impl Held {
+    /// Takes hold of a process of a table; `None` if it has ended, has another program now, or can't be looked into.
+    pub fn take(process: &Process) -> Option<Self> {
+        Self::take_at(Path::new("/proc"), process)
     }
+
+    fn take_at(root: &Path, process: &Process) -> Option<Self> {
+        let folder = root.join(process.pid.to_string());
+        let dir = openat(CWD, folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let stat = parse_stat_file(open_in(&dir, "stat")?)?;
+        let exe = readlinkat(&dir, "exe", Vec::new()).ok()?.into_bytes();
+        let mut argv = Vec::new();
+        open_in(&dir, "cmdline")?.take(MAX_ARGV_BYTES).read_to_end(&mut argv).ok()?;
+        let path = program(Path::new(OsStr::from_bytes(&exe)));
+        let is_same = stat.start_ticks == process.start_ticks
+            && process.exe.as_ref() == Some(&path)
+            && process.argv.as_ref() == Some(&words(&argv));
+        is_same.then_some(Self { dir, exe, argv })
+    }
+
+    /// Whether the process lives and runs the same program, file and arguments. What can't be read counts as `false`.
+    pub fn runs_the_same(&self) -> bool {
+        let room = Vec::with_capacity(self.exe.len() + 1);
+        // A process that has ended has no program file, not even before its parent has noticed.
+        let has_file = readlinkat(&self.dir, "exe", room).is_ok_and(|exe| exe.as_bytes() == self.exe);
+        has_file && self.has_arguments().unwrap_or(false)
+    }
+
+    /// Whether the command line is the same. A longer one shows by the byte for which there is room.
+    fn has_arguments(&self) -> Option<bool> {
+        let mut bytes = vec![0; self.argv.len() + 1];
+        let read = open_in(&self.dir, "cmdline")?.read(&mut bytes).ok()?;
+        Some(bytes.get(..read)? == self.argv)
+    }
+}
+
+/// Opens a file of a process's directory.
+fn open_in(dir: &OwnedFd, name: &str) -> Option<fs::File> {
+    openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok().map(fs::File::from)
 }
 
 /// The tree below one process. For several, read one [`ProcessTable`].
@@ -305,7 +289,11 @@ fn boot_id_at(root: &Path) -> Option<String> {
 
 /// Reads the line about one process; `None` if it has ended or the line is odd.
 fn read_stat(root: &Path, pid: u32) -> Option<Stat> {
-    let mut file = fs::File::open(root.join(format!("{pid}/stat"))).ok()?;
+    parse_stat_file(fs::File::open(root.join(format!("{pid}/stat"))).ok()?)
+}
+
+/// Reads an opened `stat` file, in one read.
+fn parse_stat_file(mut file: fs::File) -> Option<Stat> {
     let mut bytes = [0; STAT_BYTES];
     // The kernel gives the whole line at once; one that fills all the room may have been cut.
     let read = file.read(&mut bytes).ok().filter(|&read| read < STAT_BYTES)?;
@@ -315,21 +303,22 @@ fn read_stat(root: &Path, pid: u32) -> Option<Stat> {
 /// Reads a `stat` line: `pid (comm) state ppid ...`.
 ///
 /// Shape:  the name stands in parentheses and can itself hold blanks and parentheses, so the last `)` ends it.
-/// Source: proc(5); fields are counted from 1 there: utime 14, stime 15, starttime 22; [`Image`] names the rest.
+/// Source: proc(5); fields are counted from 1 there: utime 14, stime 15, starttime 22.
 fn parse_stat(line: &str) -> Option<Stat> {
     let (head, tail) = line.rsplit_once(')')?;
     let comm = head.split_once('(')?.1.to_owned();
     // The first field after the name is number 3.
-    let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+    let mut fields = [""; 20];
+    for (place, field) in fields.iter_mut().zip(tail.split_ascii_whitespace()) {
+        *place = field;
+    }
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-    let image = || Some(Image { code: (number(26)?, number(27)?), args: number(48)? });
     Some(Stat {
         ppid: u32::try_from(number(4)?).ok()?,
         comm,
         state: fields.first()?.chars().next()?,
         start_ticks: number(22)?,
         cpu_ticks: number(14)?.saturating_add(number(15)?),
-        image: image().filter(|image| image.args != 0),
     })
 }
 
@@ -349,11 +338,16 @@ fn program(exe: &Path) -> String {
 fn read_argv(path: &Path) -> Option<Vec<String>> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(MAX_ARGV_BYTES).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+    Some(words(&bytes))
+}
+
+/// The words of a command line.
+fn words(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
     if text.is_empty() {
-        return Some(Vec::new());
+        return Vec::new();
     }
-    Some(text.strip_suffix('\0').unwrap_or(&text).split('\0').map(str::to_owned).collect())
+    text.strip_suffix('\0').unwrap_or(&text).split('\0').map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -404,93 +398,67 @@ mod tests {
         assert_eq!((process.exe.as_ref(), process.argv.as_ref(), process.comm.as_str()), (None, None, "claude"));
     }
 
-    /// Writes a process's whole line, with its program's arguments at `args`.
-    fn write_long_stat(root: &Path, pid: u32, start_ticks: u64, args: u64) {
-        let zeros = |count| " 0".repeat(count);
-        let line = format!(
-            "{pid} (claude) S 1 1 1 0 -1 0{} 20 0 1 0 {start_ticks} 0 0 0 4096 8192{} {args}{}",
-            zeros(8),
-            zeros(20),
-            zeros(4)
-        );
-        assert_eq!(line.split(' ').count(), 52);
-        fs::write(root.join(format!("{pid}/stat")), line).unwrap();
-    }
-
-    fn link_exe(root: &Path, pid: u32, target: &str) {
-        let link = root.join(format!("{pid}/exe"));
-        if link.symlink_metadata().is_ok() {
-            fs::remove_file(&link).unwrap();
-        }
-        std::os::unix::fs::symlink(target, link).unwrap();
-    }
-
-    #[test]
-    fn a_program_is_read_once_for_as_long_as_it_runs() {
-        let own = std::process::id();
-        let dir = fake(&[(own, 0, "init", 'S'), (10, 1, "claude", 'S')]);
-        let root = dir.path();
-        write_long_stat(root, 10, 1000, 7000);
-        link_exe(root, 10, "/opt/first");
-        let table = ProcessTable::read_at(root, own).unwrap();
-        let check = |table: &ProcessTable, expected: Option<&str>, why: &str| {
-            assert_eq!(table.below(10).unwrap()[0].exe.as_deref(), expected, "{why}");
-        };
-        check(&table, Some("/opt/first"), "read");
-        // The link alone never changes; here it shows which reads are made.
-        link_exe(root, 10, "/opt/second");
-        check(&table, Some("/opt/first"), "known");
-        let table = table.read_again().unwrap();
-        check(&table, Some("/opt/first"), "known to the next table");
-        write_long_stat(root, 10, 1000, 7064);
-        check(&table, Some("/opt/second"), "another program since the table was read");
-        link_exe(root, 10, "/opt/third");
-        check(&table, Some("/opt/third"), "not sure of which program it was, so not kept");
-        let table = table.read_again().unwrap();
-        check(&table, Some("/opt/third"), "read");
-        write_long_stat(root, 10, 2000, 7064);
-        check(&table, None, "another process");
-        check(&table.read_again().unwrap(), Some("/opt/third"), "read for the new one");
-        write_long_stat(root, 10, 2000, 0);
-        let table = table.read_again().unwrap();
-        check(&table, Some("/opt/third"), "read");
-        link_exe(root, 10, "/opt/fourth");
-        check(&table, Some("/opt/fourth"), "not known where we may not look");
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a real program has to be started")]
-    fn a_program_of_the_same_name_in_the_same_process_is_noticed() {
-        use std::io::Write as _;
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "read go; exec sh -c 'read end' another"])
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (pid, mut input) = (child.id(), child.stdin.take().unwrap());
-        let argv = |table: &ProcessTable| table.below(pid).unwrap()[0].argv.clone().unwrap_or_default();
-        let mut table = ProcessTable::read().unwrap();
-        let start = std::time::Instant::now();
-        while !argv(&table).iter().any(|word| word.starts_with("read go")) {
-            assert!(start.elapsed() < Duration::from_secs(10), "{:?}", argv(&table));
-            table = table.read_again().unwrap();
-        }
-        table = table.read_again().unwrap();
-        assert_eq!(argv(&table).last().unwrap(), "read go; exec sh -c 'read end' another", "read, and then known");
-        input.write_all(b"\n").unwrap();
-        while argv(&table).last().unwrap() != "another" {
-            assert!(start.elapsed() < Duration::from_secs(10), "{:?}", argv(&table));
-            table = table.read_again().unwrap();
-        }
-        input.write_all(b"\n").unwrap();
-        child.wait().unwrap();
-    }
-
     #[test]
     fn a_view_without_ourselves_is_no_answer() {
         let dir = fake(&[(1, 0, "init", 'S')]);
         assert!(matches!(ProcessTable::read_at(dir.path(), 4711), Err(ProcError::Blind(_))));
         assert!(matches!(ProcessTable::read_at(Path::new("/nonexistent"), 1), Err(ProcError::Unreadable { .. })));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "real programs have to be started")]
+    fn a_held_process_is_told_from_what_it_or_its_id_becomes() {
+        use std::io::{BufRead as _, BufReader, Write as _};
+        use std::process::{Command, Stdio};
+        // The same file with other arguments, as a launcher of scripts starts one after the other.
+        let script = "echo 1; read go; exec sh -c 'echo 2; read end; exec cat' sh";
+        let mut child =
+            Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut input = child.stdin.take().unwrap();
+        let process = || tree(child.id()).unwrap().remove(0);
+        assert_eq!(lines.next().unwrap().unwrap(), "1");
+        let first = process();
+        let held = Held::take(&first).unwrap();
+        assert!(held.runs_the_same());
+        input.write_all(b"\n").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "2");
+        assert!(!held.runs_the_same(), "other arguments");
+        assert!(Held::take(&first).is_none(), "it is not any more what the table says");
+        let held = Held::take(&process()).unwrap();
+        input.write_all(b"\nx\n").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "x");
+        assert!(!held.runs_the_same(), "another program file");
+        let last = process();
+        let held = Held::take(&last).unwrap();
+        assert!(held.runs_the_same());
+        assert!(
+            Held::take(&Process { start_ticks: last.start_ticks + 1, ..last.clone() }).is_none(),
+            "another process"
+        );
+        drop(input);
+        // It has ended once its output is closed; nobody has waited for it yet.
+        assert!(lines.next().is_none());
+        while tree(child.id()).unwrap()[0].is_live() {
+            std::thread::yield_now();
+        }
+        assert!(!held.runs_the_same(), "it has ended");
+        child.wait().unwrap();
+        assert!(!held.runs_the_same(), "its id is free");
+    }
+
+    #[test]
+    fn a_held_process_with_a_longer_or_shorter_command_line_is_another() {
+        let dir = fake(&[(1, 0, "init", 'S'), (10, 1, "claude", 'S')]);
+        std::os::unix::fs::symlink("/opt/claude", dir.path().join("10/exe")).unwrap();
+        let process = ProcessTable::read_at(dir.path(), 1).unwrap().below(10).unwrap().remove(0);
+        let held = Held::take_at(dir.path(), &process).unwrap();
+        for (argv, same) in
+            [("claude\0--flag\0", true), ("claude\0--flag\0x", false), ("claude\0--flag", false), ("", false)]
+        {
+            fs::write(dir.path().join("10/cmdline"), argv).unwrap();
+            assert_eq!(held.runs_the_same(), same, "{argv:?}");
+        }
     }
 
     #[test]
