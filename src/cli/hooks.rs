@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Invocation, Verb, render};
-use crate::logic::hook::{HookCommand, claude_settings};
+use crate::agents::Profiles;
+use crate::logic::hook::{HookCommand, version_of, wanted};
 use crate::logic::ids::WindowName;
 use crate::sys::files::{self, Durability, StateDir};
 
@@ -50,7 +51,11 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let window = WindowName(text("window").unwrap_or_default());
     let state = super::state_dir(invocation)?;
     let command = hook_command(&state, &window, args.get_flag("target"))?;
-    let settings = serde_json::to_string_pretty(&claude_settings(&command, text("agent-version").as_deref()))?;
+    let profiles = Profiles::builtin()?;
+    let events = profiles.get(&text("agent").unwrap_or_default()).map(|profile| &profile.hook_events);
+    let version = text("agent-version").as_deref().and_then(version_of);
+    let events = wanted(events.map(Vec::as_slice).unwrap_or_default(), version);
+    let settings = serde_json::to_string_pretty(&command.settings(&events))?;
     let out = args.get_one::<PathBuf>("out");
     if out.is_some_and(|out| out == Path::new("-")) {
         render::line(&settings);
@@ -82,5 +87,11 @@ fn hook_command(state: &StateDir, window: &WindowName, is_target: bool) -> anyho
         let text = path.to_str().with_context(|| format!("{} is not UTF-8; move it", path.display()))?;
         Ok::<_, anyhow::Error>(text.strip_suffix(" (deleted)").unwrap_or(text).to_owned())
     };
-    Ok(HookCommand { ng: text(&ng)?, state_dir: text(&state_dir)?, window: window.to_string(), is_target })
+    Ok(HookCommand {
+        ng: text(&ng)?,
+        root: None,
+        state_dir: text(&state_dir)?,
+        window: Some(window.to_string()),
+        is_target,
+    })
 }

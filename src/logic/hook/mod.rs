@@ -14,12 +14,16 @@ mod decision;
 mod effects;
 mod failure;
 mod heartbeat;
+mod part;
 mod payload;
+mod place;
 mod receipt;
 mod settings;
 
-pub use effects::{Effect, HookContext, Prior, effects_of};
+pub use effects::{Effect, HookContext, Prior, effects_of, is_session_id};
 pub use heartbeat::Heartbeat;
+pub use part::Part;
 pub use payload::{Event, Payload};
+pub use place::{Above, Place, Standing, of_pane, standing};
 pub use receipt::Receipt;
-pub use settings::{HookCommand, claude_settings};
+pub use settings::{HookCommand, HookLine, Hooked, Version, commands_of, version_of, wanted};
