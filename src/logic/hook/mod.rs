@@ -14,6 +14,8 @@ mod decision;
 mod effects;
 mod failure;
 mod heartbeat;
+mod install;
+mod json;
 mod part;
 mod payload;
 mod place;
@@ -22,6 +24,8 @@ mod settings;
 
 pub use effects::{Effect, HookContext, Prior, effects_of, is_session_id};
 pub use heartbeat::Heartbeat;
+pub use install::{Change, Edited, install, uninstall};
+pub use json::Mistake;
 pub use part::Part;
 pub use payload::{Event, Payload};
 pub use place::{Above, Place, Standing, of_pane, standing};

@@ -4,7 +4,10 @@
 //! each event carries the version it was seen in, and an unknown version gets what every version knows. The list is
 //! part of an agent's profile.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::logic::shell::{quote, split};
 
@@ -70,23 +73,40 @@ impl HookCommand {
         line
     }
 
-    /// The hook as the settings hold it.
-    pub fn hook(&self, event: &str) -> Value {
-        json!({"type": "command", "command": self.line(event), "timeout": TIMEOUT_S})
-    }
-
     /// The event's entry as the settings hold it.
-    pub fn entry(&self, hooked: &Hooked) -> Value {
-        let hook = self.hook(&hooked.event);
-        if hooked.has_matcher { json!({"matcher": "*", "hooks": [hook]}) } else { json!({"hooks": [hook]}) }
+    pub fn entry(&self, hooked: &Hooked) -> Entry {
+        let hook = Hook { kind: "command", command: self.line(&hooked.event), timeout: TIMEOUT_S };
+        Entry { matcher: hooked.has_matcher.then_some("*"), hooks: [hook] }
     }
 
     /// A whole settings file with these events.
     pub fn settings(&self, events: &[&Hooked]) -> Value {
-        let hooks: Map<String, Value> =
-            events.iter().map(|hooked| (hooked.event.clone(), json!([self.entry(hooked)]))).collect();
+        let hooks: BTreeMap<&str, [Entry; 1]> =
+            events.iter().map(|hooked| (hooked.event.as_str(), [self.entry(hooked)])).collect();
         json!({ "hooks": hooks })
     }
+}
+
+/// An entry of an event in an agent's settings. The fields are in the order in which people write them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Which tools it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matcher: Option<&'static str>,
+    /// Our hook.
+    hooks: [Hook; 1],
+}
+
+/// A hook in an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Hook {
+    /// What kind of hook it is.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The command line.
+    command: String,
+    /// When the agent gives it up, in seconds.
+    timeout: u32,
 }
 
 /// A command in somebody's settings that calls our hook, wherever the program lies.
