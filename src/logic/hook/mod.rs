@@ -10,6 +10,7 @@
 //! the later notification knows that it has been told. When that tool call ends, the prompt was answered in the pane,
 //! and its record is closed. `idle_prompt` keeps the protocol's fingerprint (window, kind, message).
 
+mod audit;
 mod decision;
 mod effects;
 mod failure;
@@ -22,6 +23,7 @@ mod place;
 mod receipt;
 mod settings;
 
+pub use audit::{Audited, Machine, audit};
 pub use effects::{Effect, HookContext, Prior, effects_of, is_session_id};
 pub use heartbeat::Heartbeat;
 pub use install::{Change, Edited, install, uninstall};
