@@ -21,6 +21,7 @@ mod decision_ack;
 mod demo;
 mod emits;
 mod hook;
+mod hook_place;
 mod hooks;
 mod log_action;
 mod pane_live;

@@ -1,6 +1,7 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
 pub mod action_log;
+pub mod agent_program;
 pub mod child;
 pub mod clock;
 pub mod decisions;
@@ -17,6 +18,7 @@ pub mod logging;
 pub mod processes;
 pub mod procfs;
 pub mod seed;
+pub mod settings_file;
 pub mod space;
 pub mod stdin;
 pub mod takeover;
