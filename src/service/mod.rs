@@ -30,8 +30,10 @@ use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
 use crate::sys::{liveness, logging};
 
 mod guard;
+mod notify;
 
 use guard::Guard;
+use notify::Notifier;
 
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
@@ -169,8 +171,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         "watcher started"
     );
     let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
+    let board = Board::default();
+    let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
     let ended = runtime.block_on(async {
-        let board = Board::default();
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         let wake = Rc::new(tokio::sync::Notify::new());
         let mut tmux_events = tmux.events();
@@ -182,7 +185,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             settings,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
-            board: board.clone(),
+            board,
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {
@@ -197,11 +200,13 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
                 () = told => {}
                 () = guard.watch() => {}
             }
+            notifier.stopping();
         };
         let run = daemon::run(outside, how, wake, end);
         tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
+            () = notifier.attend() => Ok(()),
         }
     });
     tracing::info!("watcher ended");
@@ -209,6 +214,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     if let Err(error) = liveness::remove_ours(&state) {
         tracing::warn!(%error, "cannot remove our own pid files");
     }
+    notifier.finish();
     drop(log);
     drop(guard);
     ended.map_err(|error| Stop::new(1, format!("{error:#}")))

@@ -18,6 +18,7 @@ pub mod procfs;
 pub mod seed;
 pub mod space;
 pub mod stdin;
+pub mod systemd;
 pub mod terminal;
 pub mod ticker;
 pub mod tmux;
