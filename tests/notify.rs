@@ -73,6 +73,26 @@ fn it_is_ready_when_it_watches_and_says_when_it_ends() {
 }
 
 #[test]
+fn a_reload_is_told_before_and_after_and_what_is_wrong_with_it_until_it_is_not() {
+    let mut fleet = Fleet::new();
+    let manager = Manager::of(&mut fleet, 400);
+    fleet.orchestrator(&fleet.hooks("orchestrator"));
+    fleet.watch();
+    fleet.wait("the watcher to be ready", || manager.count("READY=1") == 1);
+    fleet.configure("monitor:\n  interval_seconds: soon\n");
+    fleet.signal_watcher(Signal::HUP);
+    fleet.wait("the reload", || manager.count("READY=1") == 2);
+    let lines = manager.lines();
+    let at = |line: &str| lines.iter().rposition(|heard| heard.starts_with(line)).unwrap();
+    assert!(at("RELOADING=1") + 1 == at("MONOTONIC_USEC=") && at("MONOTONIC_USEC=") < at("READY=1"), "{lines:?}");
+    fleet.wait("what is wrong", || manager.status().contains("; config-reload since "));
+    assert!(manager.status().contains("interval_seconds"), "{}", manager.status());
+    fleet.configure("monitor:\n  interval_seconds: 2\n");
+    fleet.signal_watcher(Signal::HUP);
+    fleet.wait("the end of it", || manager.status() == "watching for orchestrator");
+}
+
+#[test]
 fn a_report_that_waits_and_a_silent_tmux_are_no_standstill() {
     let mut fleet = Fleet::new();
     let manager = Manager::of(&mut fleet, 400);

@@ -160,7 +160,7 @@ impl Settings {
             status_url_file: None,
             status_feed: None,
         };
-        for key in super::keys::KEYS {
+        for key in super::keys::all() {
             key.kind.apply(&mut settings, key.kind.default_value());
         }
         settings

@@ -82,7 +82,7 @@ impl Health {
         if now.at.since(*proven) < HOOK_WITHIN {
             return;
         }
-        let target = WindowName(out.settings.target_window.clone());
+        let target = WindowName(out.settings.get().target_window.clone());
         let heartbeat = hook_files::read_heartbeat(&out.state, &target, None).ok().flatten();
         let has_settings =
             || stems(&target).iter().any(|stem| out.state.at(format!("hook-settings/{stem}.json")).exists());

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use crate::config::live::News;
+use crate::config::resolved::Settings;
 use crate::logic::action::Action;
 use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
@@ -35,6 +37,7 @@ mod look;
 pub mod observe;
 pub mod outside;
 mod perform;
+mod reload;
 mod witness;
 
 use courier::Courier;
@@ -77,6 +80,15 @@ pub async fn run<T: Tmux + 'static>(
     local.run_until(async move { Daemon::new(outside, wake)?.run(how, shutdown).await }).await
 }
 
+/// What the schedule needs of the settings.
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        max_sleep: settings.max_sleep,
+        hang_floor: settings.hang_floor,
+        hang_backoff_cap: settings.hang_backoff_cap,
+    }
+}
+
 /// The loop and everything it owns.
 struct Daemon<T> {
     out: Rc<Outside<T>>,
@@ -96,16 +108,12 @@ struct Daemon<T> {
 
 impl<T: Tmux + 'static> Daemon<T> {
     fn new(outside: Outside<T>, wake: Rc<tokio::sync::Notify>) -> anyhow::Result<Self> {
-        let settings = &outside.settings;
-        let mut schedule = Schedule::new(Limits {
-            max_sleep: settings.max_sleep,
-            hang_floor: settings.hang_floor,
-            hang_backoff_cap: settings.hang_backoff_cap,
-        });
+        let settings = outside.settings.get();
+        let mut schedule = Schedule::new(limits(&settings));
         let mut tasks = Vec::with_capacity(TASKS.len());
         for spec in TASKS {
-            schedule.register(spec.name, (spec.every)(settings), Mode::Sync)?;
-            tasks.push((spec, (spec.build)(settings)));
+            schedule.register(spec.name, (spec.every)(&settings), Mode::Sync)?;
+            tasks.push((spec, (spec.build)()));
         }
         let (sender, events) = mpsc::unbounded_channel();
         Ok(Self {
@@ -176,6 +184,8 @@ impl<T: Tmux + 'static> Daemon<T> {
                     woken_at = self.out.clock.now().uptime;
                     self.schedule.force(TARGET_WINDOW);
                 }
+                // The tick that follows reads the configuration.
+                () = self.out.settings.asked() => {}
                 () = tokio::time::sleep(sleep) => {}
             }
         }
@@ -197,6 +207,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let now = self.out.clock.now();
         self.health.look(&self.out, &self.courier, &now);
         self.out.board.publish(&self.out.state, &now);
+        self.follow_configuration(&now);
         if self.gatherer.decisions_changed() {
             self.schedule.force("pending_decisions");
             self.schedule.force(COMPOSE);
@@ -230,6 +241,30 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
+    /// Puts in force what the configuration file says by now, and says what became of it.
+    fn follow_configuration(&mut self, now: &Now) {
+        let news = self.out.settings.look(now);
+        if news.iter().any(|one| matches!(one, News::InForce(_))) {
+            // Whatever else acts on settings asks for them each time; only the schedule is told.
+            let settings = self.out.settings.get();
+            self.schedule.set_limits(limits(&settings));
+            for (spec, _) in &self.tasks {
+                self.schedule.set_every(spec.name, (spec.every)(&settings), now);
+            }
+        }
+        for one in news {
+            match &one {
+                News::Failed(error) => {
+                    let what = error.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    self.out.board.report(now, Degraded::ConfigReload, Some(&what));
+                }
+                News::Fixed => self.out.board.report(now, Degraded::ConfigReload, None),
+                _ => {}
+            }
+            reload::say(&one);
+        }
+    }
+
     /// Runs one task and carries out what it asks for.
     async fn run_task(&mut self, name: &'static str, snapshot: &mut Snapshot) {
         let started = self.out.clock.now();
@@ -242,7 +277,8 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return };
         let mut asked = Out::default();
-        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, snapshot, &mut asked)));
+        let settings = self.out.settings.get();
+        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, &settings, snapshot, &mut asked)));
         if run.is_err() {
             // A panic in one check must not end the watch; what it asked for is not to be trusted.
             asked = Out { rc: 70, ..Out::default() };
@@ -252,7 +288,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.stage(name, staged);
         }
         if let (TARGET_WINDOW, rc @ (0 | target_window::ABSENT)) = (name, asked.rc) {
-            let absent = format!("no live pane in a window named {}", self.out.settings.target_window);
+            let absent = format!("no live pane in a window named {}", settings.target_window);
             self.out.board.report(&started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
         }
         let mut composed = false;
@@ -296,7 +332,7 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     /// Carries out what needs no delivery. What fails is asked for again by the task's next run.
     async fn commit(&mut self, commits: &[Commit]) {
-        let ring = self.out.settings.dedup_ring;
+        let ring = self.out.settings.get().dedup_ring;
         if let Err(error) = perform::commits(&self.out.tmux, &self.out.state, ring, commits, None).await {
             self.say("commit", &format!("the state directory can't be written: {error}"));
         }

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use super::observe::Observer;
-use crate::config::resolved::Settings;
+use crate::config::live::Live;
 use crate::sys::clock::Clock;
 use crate::sys::env::Env;
 use crate::sys::files::StateDir;
@@ -15,8 +15,8 @@ pub struct Outside<T> {
     pub clock: Clock,
     /// The state directory.
     pub state: StateDir,
-    /// Checked settings.
-    pub settings: Settings,
+    /// The settings in force. They can change while the watcher runs, so nobody keeps a copy.
+    pub settings: Live,
     /// The environment, for where agents keep their sessions.
     pub env: Box<dyn Env>,
     /// What was seen at the last look, so that an unchanged screen is not read again.

@@ -14,7 +14,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::render;
-use crate::config::load::{self, Loaded};
+use crate::config::live::{Live, Origins};
+use crate::config::load::{self, Flag, Loaded};
 use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
@@ -23,11 +24,11 @@ use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
-use crate::sys::instance::{self, Here, Replaced};
+use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
-use crate::sys::{liveness, logging};
+use crate::sys::{liveness, logging, takeover};
 
 mod guard;
 mod notify;
@@ -89,13 +90,8 @@ impl Stop {
 
 /// Everything before the loop, and after it.
 fn start(args: &ArgMatches) -> Result<(), Stop> {
-    let Loaded { mut settings, notices, .. } = load_settings(args)?;
-    if let Some(target) = args.get_one::<String>("target") {
-        if target.is_empty() {
-            return Err(Stop::new(2, "--target needs the name of a window"));
-        }
-        settings.target_window.clone_from(target);
-    }
+    let (loaded, origins) = load_settings(args)?;
+    let settings = loaded.settings.clone();
     let state = StateDir::new(&settings.state_dir);
     if args.get_flag("instance-status") {
         render::line(&instance::instance_status(&state));
@@ -130,12 +126,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
     refuse_remote(&state, settings.beacon_stale)?;
     if args.get_flag("replace") {
-        match instance::replace_holder(&state, REPLACE_GRACE) {
-            Ok(Replaced::Nobody) => {}
-            Ok(Replaced::Ended { pid, forced }) => {
-                render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
-            }
-            Err(error) => return Err(Stop::new(error.exit_code(), error)),
+        let done = takeover::take_over(&state, REPLACE_GRACE).map_err(|error| Stop::new(error.exit_code(), error))?;
+        for (pid, forced) in done.ended {
+            render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
         }
     }
     let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
@@ -146,12 +139,16 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     {
         tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
     }
-    for notice in &notices {
+    for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
     let ticker = Ticker::start(&state, &settings.target_window, settings.heartbeat_tick)
         .map_err(|error| Stop::new(1, format!("cannot start the heartbeat: {error}")))?;
+    let started = Clock::System.now();
+    let live = Live::following(loaded, origins, &started);
     let mut guard = Guard {
+        started,
+        settings: live.clone(),
         state: state.clone(),
         lock,
         ticker,
@@ -182,7 +179,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             tmux,
             clock: Clock::System,
             state: state.clone(),
-            settings,
+            settings: live.clone(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
             board,
@@ -195,6 +192,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             std::future::pending::<()>().await;
         };
         let told = told_to_end()?;
+        let reload = reload_when_told(live, &notifier)?;
         let end = async {
             tokio::select! {
                 () = told => {}
@@ -207,6 +205,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             ended = run => ended,
             () = listen => Ok(()),
             () = notifier.attend() => Ok(()),
+            () = reload => Ok(()),
         }
     });
     tracing::info!("watcher ended");
@@ -220,13 +219,20 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     ended.map_err(|error| Stop::new(1, format!("{error:#}")))
 }
 
-/// Loads the settings; a missing root is 2, a bad configuration is 1.
-fn load_settings(args: &ArgMatches) -> Result<Loaded, Stop> {
+/// Loads the settings, and says where they come from when they are read again; a missing root is 2, a bad
+/// configuration is 1.
+fn load_settings(args: &ArgMatches) -> Result<(Loaded, Origins), Stop> {
     let here = std::env::current_dir()
         .map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}; go to one that exists")))?;
     let root = args.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let root = load::find_root(&ProcessEnv, root, &here).map_err(|error| Stop::new(2, error))?;
-    load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))
+    let mut loaded = load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))?;
+    let target = args.get_one::<String>("target").cloned();
+    let target = target.map(|value| Flag { name: "--target", key: "monitor.target_window", value });
+    if let Some(flag) = &target {
+        loaded = loaded.with_flag(flag).map_err(|error| Stop::new(2, error))?;
+    }
+    Ok((loaded, Origins { env: Box::new(ProcessEnv), cwd: here, flags: target.into_iter().collect() }))
 }
 
 /// Refuses to start beside a watcher on another host, which the lock may not show.
@@ -269,7 +275,6 @@ fn take_lock(state: &StateDir, root: &std::path::Path, sockets: &[String]) -> Re
 fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
     let mut int = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
-    let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     // A write beyond a limit on file sizes is an error like a full disk, not an end.
     let size_limit =
         signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).context("listening for SIGXFSZ")?;
@@ -278,7 +283,19 @@ fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}
-            _ = hup.recv() => {}
         }
+    })
+}
+
+/// Reloads the configuration each time the process is hung up on. Never completes.
+fn reload_when_told(settings: Live, notifier: &Notifier) -> anyhow::Result<impl Future<Output = ()>> {
+    let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+    Ok(async move {
+        while hup.recv().await.is_some() {
+            notifier.reloading();
+            settings.reload().await;
+            notifier.reloaded();
+        }
+        std::future::pending::<()>().await;
     })
 }

@@ -110,6 +110,20 @@ impl Notifier {
         words
     }
 
+    /// Says that the configuration is being read again.
+    pub(super) fn reloading(&self) {
+        if let Some(manager) = &self.manager {
+            manager.tell(vec![Word::Reloading]);
+        }
+    }
+
+    /// Says that it was read, whatever came of it: what is wrong with it is in the status.
+    pub(super) fn reloaded(&self) {
+        if let Some(manager) = &self.manager {
+            manager.tell(vec![Word::Ready]);
+        }
+    }
+
     /// Says that the end has begun.
     pub(super) fn stopping(&self) {
         if let Some(manager) = &self.manager {

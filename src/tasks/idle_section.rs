@@ -32,17 +32,12 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Expensive,
     needs: &[Need::Panes, Need::ActionLog, Need::Registry, Need::File(STATE_FILE), Need::File(ANCHORS_FILE)],
     doc: "Reports workers whose idle class changed.",
-    build: |settings| Box::new(IdleSection::new(settings)),
+    build: || Box::new(IdleSection::default()),
 };
 
 /// Memory of the task.
+#[derive(Default)]
 struct IdleSection {
-    /// The orchestrator's window.
-    target: String,
-    /// The cockpit's window.
-    services: String,
-    /// What classifying needs.
-    rules: Rules,
     /// The anchors; read from their file in the first run.
     anchors: Option<Anchors>,
     /// The text of the anchors' file, and when it was written.
@@ -50,54 +45,6 @@ struct IdleSection {
 }
 
 impl IdleSection {
-    fn new(settings: &Settings) -> Self {
-        Self {
-            target: settings.target_window.clone(),
-            services: settings.services_window.clone(),
-            rules: Rules {
-                idle_threshold: settings.idle_threshold,
-                idle_close: settings.idle_close,
-                spawn_grace: settings.spawn_grace,
-                retain_ttl: settings.retain_ttl,
-                report: CheckRules { min_body: settings.report_min_chars, allow_todo: false },
-            },
-            anchors: None,
-            written: (String::new(), Duration::ZERO),
-        }
-    }
-
-    /// The workers, each with its label, by the pane that stands for the window.
-    fn workers<'a>(&self, panes: &'a [ObservedPane], registry: &[String]) -> Vec<(String, &'a ObservedPane)> {
-        let mut order: Vec<WindowId> = Vec::new();
-        let mut chosen: BTreeMap<WindowId, &ObservedPane> = BTreeMap::new();
-        for pane in panes {
-            if !is_worker(&pane.facts.window_name, &self.target, &self.services, registry) {
-                continue;
-            }
-            match chosen.get_mut(&pane.facts.window) {
-                None => {
-                    order.push(pane.facts.window);
-                    chosen.insert(pane.facts.window, pane);
-                }
-                Some(held) if rank(pane) > rank(held) => *held = pane,
-                Some(_) => {}
-            }
-        }
-        let mut names: BTreeMap<String, usize> = BTreeMap::new();
-        for pane in chosen.values() {
-            let times = names.entry(label(pane.facts.window_name.as_str())).or_default();
-            *times = times.saturating_add(1);
-        }
-        let labelled = |window: &WindowId| {
-            let pane = *chosen.get(window)?;
-            let name = label(pane.facts.window_name.as_str());
-            // Two windows of one name are told apart by their id, lest one hides the other.
-            let shared = names.get(&name).is_some_and(|times| *times > 1);
-            Some((if shared { format!("{name} ({window})") } else { name }, pane))
-        };
-        order.iter().filter_map(labelled).collect()
-    }
-
     /// Writes the anchors' file if windows came or went, or if it is due.
     fn write_anchors(&mut self, now: &Now, changed: bool, out: &mut Out) {
         let Some(anchors) = &self.anchors else { return };
@@ -113,6 +60,49 @@ impl IdleSection {
     }
 }
 
+/// What classifying needs.
+fn rules(settings: &Settings) -> Rules {
+    Rules {
+        idle_threshold: settings.idle_threshold,
+        idle_close: settings.idle_close,
+        spawn_grace: settings.spawn_grace,
+        retain_ttl: settings.retain_ttl,
+        report: CheckRules { min_body: settings.report_min_chars, allow_todo: false },
+    }
+}
+
+/// The workers, each with its label, by the pane that stands for the window.
+fn workers<'a>(settings: &Settings, panes: &'a [ObservedPane], registry: &[String]) -> Vec<(String, &'a ObservedPane)> {
+    let mut order: Vec<WindowId> = Vec::new();
+    let mut chosen: BTreeMap<WindowId, &ObservedPane> = BTreeMap::new();
+    for pane in panes {
+        if !is_worker(&pane.facts.window_name, &settings.target_window, &settings.services_window, registry) {
+            continue;
+        }
+        match chosen.get_mut(&pane.facts.window) {
+            None => {
+                order.push(pane.facts.window);
+                chosen.insert(pane.facts.window, pane);
+            }
+            Some(held) if rank(pane) > rank(held) => *held = pane,
+            Some(_) => {}
+        }
+    }
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for pane in chosen.values() {
+        let times = names.entry(label(pane.facts.window_name.as_str())).or_default();
+        *times = times.saturating_add(1);
+    }
+    let labelled = |window: &WindowId| {
+        let pane = *chosen.get(window)?;
+        let name = label(pane.facts.window_name.as_str());
+        // Two windows of one name are told apart by their id, lest one hides the other.
+        let shared = names.get(&name).is_some_and(|times| *times > 1);
+        Some((if shared { format!("{name} ({window})") } else { name }, pane))
+    };
+    order.iter().filter_map(labelled).collect()
+}
+
 /// Which pane of a window speaks for it: a live agent's, else the active one.
 fn rank(pane: &ObservedPane) -> (bool, bool) {
     let live_agent = pane.verdict.agent.is_some() && pane.verdict.state != State::Absent;
@@ -120,7 +110,7 @@ fn rank(pane: &ObservedPane) -> (bool, bool) {
 }
 
 impl Task for IdleSection {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
         let Some(panes) = snap.panes.got() else { return };
         if panes.is_empty() {
             // Not even the target: nobody knows which session is meant.
@@ -132,12 +122,13 @@ impl Task for IdleSection {
         }
         let anchors = self.anchors.get_or_insert_with(|| Anchors::parse(stored)).clone();
         let registry = registry_names(snap.registry.text().unwrap_or(""));
-        let workers = self.workers(panes, &registry);
+        let workers = workers(settings, panes, &registry);
         let mut anchors = anchors;
         let known: BTreeSet<String> = anchors.labels().map(str::to_owned).collect();
 
         let log = snap.action_log.got().map(|events| LogIndex::new(events));
         let records = Records { log: log.as_ref(), reports: &snap.report_texts };
+        let rules = rules(settings);
         let mut findings = Vec::new();
         let mut unclear = BTreeSet::new();
         let mut present = BTreeSet::new();
@@ -145,7 +136,7 @@ impl Task for IdleSection {
         for (label, pane) in &workers {
             let anchor = anchors.note(label, pane.verdict.state, now.at);
             let worker = Worker { label, name: &pane.facts.window_name, verdict: &pane.verdict, anchor };
-            match classify(now.at, &worker, records, &self.rules) {
+            match classify(now.at, &worker, records, &rules) {
                 Outcome::Active => {}
                 Outcome::Idle(finding) => findings.push(finding),
                 Outcome::Unclear => {
@@ -201,7 +192,7 @@ mod tests {
 
     impl Lab {
         fn new() -> Self {
-            let task = IdleSection::new(&settings());
+            let task = IdleSection::default();
             Self { task, told: String::new(), anchors: String::new(), log: Gathered::Got(vec![]) }
         }
 
@@ -215,7 +206,7 @@ mod tests {
             let files = [(STATE_FILE, text(&self.told)), (ANCHORS_FILE, text(&self.anchors))].into();
             let snap = Snapshot { panes, action_log: self.log.clone(), files, ..Snapshot::default() };
             let mut out = Out::default();
-            self.task.decide(&at(secs), &snap, &mut out);
+            self.task.decide(&at(secs), &settings(), &snap, &mut out);
             for action in out.actions {
                 match action {
                     Action::Commit(commits) => self.commit(&commits),

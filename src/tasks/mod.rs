@@ -81,8 +81,8 @@ pub struct TaskSpec {
     pub needs: &'static [Need],
     /// One sentence for `ng tasks` and the docs.
     pub doc: &'static str,
-    /// Makes the task with its memory empty.
-    pub build: fn(&Settings) -> Box<dyn Task>,
+    /// Makes the task with its memory empty. It is given no settings, so that it can't keep any: see [`Task::decide`].
+    pub build: fn() -> Box<dyn Task>,
 }
 
 impl std::fmt::Debug for TaskSpec {
@@ -105,7 +105,10 @@ pub struct Out {
 /// One registered task with its memory.
 pub trait Task {
     /// Looks at the snapshot and says what is to be told and done. Called too early or twice it must be harmless.
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out);
+    ///
+    /// `settings` are those in force at this run. They may be others at the next one, since the configuration is
+    /// reloaded, so nothing of them may be kept.
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out);
 }
 
 /// Every task, by name.
@@ -149,10 +152,11 @@ mod tests {
     fn every_task_survives_an_empty_world() {
         let settings = Settings::defaults(Path::new("/nexus"));
         for spec in TASKS {
-            let mut task = (spec.build)(&settings);
+            let mut task = (spec.build)();
             for at in [0, 1, 1] {
                 let mut out = Out::default();
-                task.decide(&Now::fixed(crate::logic::time::Timestamp::from_secs(at)), &Snapshot::default(), &mut out);
+                let now = Now::fixed(crate::logic::time::Timestamp::from_secs(at));
+                task.decide(&now, &settings, &Snapshot::default(), &mut out);
                 assert!(out.staged.is_none_or(|staged| staged.sections.is_empty()), "{}", spec.name);
             }
         }
