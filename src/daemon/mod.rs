@@ -205,9 +205,9 @@ impl<T: Tmux + 'static> Daemon<T> {
     /// One pass: everything that is due, in name order.
     async fn tick(&mut self) {
         let now = self.out.clock.now();
+        self.follow_configuration(&now);
         self.health.look(&self.out, &self.courier, &now);
         self.out.board.publish(&self.out.state, &now);
-        self.follow_configuration(&now);
         if self.gatherer.decisions_changed() {
             self.schedule.force("pending_decisions");
             self.schedule.force(COMPOSE);
@@ -219,8 +219,9 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.allow_compose();
         }
         let mut due = self.schedule.due(&now);
-        // The emit tells what the other tasks of the same tick have staged.
-        due.sort_by_key(|name| *name == COMPOSE);
+        // What looks at staged data sees what the other tasks of the same tick have staged; the emit comes last.
+        let reads_staged = |name| self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged));
+        due.sort_by_key(|name| (*name == COMPOSE, reads_staged(*name)));
         if due.is_empty() {
             return;
         }
@@ -265,11 +266,18 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
+    /// The table's row of a task.
+    fn spec(&self, name: &str) -> Option<&'static TaskSpec> {
+        self.tasks.iter().map(|(spec, _)| *spec).find(|spec| spec.name == name)
+    }
+
     /// Runs one task and carries out what it asks for.
     async fn run_task(&mut self, name: &'static str, snapshot: &mut Snapshot) {
         let started = self.out.clock.now();
-        if name == COMPOSE {
+        if self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged)) {
             snapshot.staged.clone_from(&self.staged);
+        }
+        if name == COMPOSE {
             snapshot.nonce = crate::sys::seed::nonce();
             snapshot.repeat_of = self.courier.repeat_of().cloned();
             snapshot.told = self.courier.has_told();
@@ -360,7 +368,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
             }
             Action::Hurry { task, every, lasting } => {
-                if self.courier.may_compose() {
+                if task != COMPOSE || self.courier.may_compose() {
                     self.schedule.force(task);
                 }
                 self.schedule.hurry(task, every, lasting, now);

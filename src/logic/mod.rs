@@ -21,5 +21,6 @@ pub mod screen;
 pub mod shell;
 pub mod signal;
 pub mod snapshot;
+pub mod text;
 pub mod time;
 pub mod worker;
