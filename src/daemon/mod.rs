@@ -254,6 +254,14 @@ impl<T: Tmux + 'static> Daemon<T> {
             }
         }
         for one in news {
+            match &one {
+                News::Failed(error) => {
+                    let what = error.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    self.out.board.report(now, Degraded::ConfigReload, Some(&what));
+                }
+                News::Fixed => self.out.board.report(now, Degraded::ConfigReload, None),
+                _ => {}
+            }
             reload::say(&one);
         }
     }
@@ -288,7 +296,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.stage(name, staged);
         }
         if let (TARGET_WINDOW, rc @ (0 | target_window::ABSENT)) = (name, asked.rc) {
-            let absent = format!("no live pane in a window named {}", self.out.settings.get().target_window);
+            let absent = format!("no live pane in a window named {}", settings.target_window);
             self.out.board.report(&started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
         }
         let mut composed = false;

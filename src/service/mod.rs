@@ -31,8 +31,10 @@ use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
 use crate::sys::{liveness, logging, takeover};
 
 mod guard;
+mod notify;
 
 use guard::Guard;
+use notify::Notifier;
 
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
@@ -166,8 +168,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         "watcher started"
     );
     let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
+    let board = Board::default();
+    let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
     let ended = runtime.block_on(async {
-        let board = Board::default();
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         let wake = Rc::new(tokio::sync::Notify::new());
         let mut tmux_events = tmux.events();
@@ -179,7 +182,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             settings: live.clone(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
-            board: board.clone(),
+            board,
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {
@@ -189,17 +192,19 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             std::future::pending::<()>().await;
         };
         let told = told_to_end()?;
-        let reload = reload_when_told(live)?;
+        let reload = reload_when_told(live, &notifier)?;
         let end = async {
             tokio::select! {
                 () = told => {}
                 () = guard.watch() => {}
             }
+            notifier.stopping();
         };
         let run = daemon::run(outside, how, wake, end);
         tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
+            () = notifier.attend() => Ok(()),
             () = reload => Ok(()),
         }
     });
@@ -208,6 +213,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     if let Err(error) = liveness::remove_ours(&state) {
         tracing::warn!(%error, "cannot remove our own pid files");
     }
+    notifier.finish();
     drop(log);
     drop(guard);
     ended.map_err(|error| Stop::new(1, format!("{error:#}")))
@@ -282,12 +288,13 @@ fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
 }
 
 /// Reloads the configuration each time the process is hung up on. Never completes.
-fn reload_when_told(settings: Live) -> anyhow::Result<impl Future<Output = ()>> {
+fn reload_when_told(settings: Live, notifier: &Notifier) -> anyhow::Result<impl Future<Output = ()>> {
     let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     Ok(async move {
         while hup.recv().await.is_some() {
-            // Whoever supervises the process is to be told before and after this line.
+            notifier.reloading();
             settings.reload().await;
+            notifier.reloaded();
         }
         std::future::pending::<()>().await;
     })

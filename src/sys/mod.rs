@@ -21,6 +21,7 @@ pub mod seed;
 pub mod settings_file;
 pub mod space;
 pub mod stdin;
+pub mod systemd;
 pub mod takeover;
 pub mod terminal;
 pub mod ticker;
