@@ -212,6 +212,8 @@ impl<T: Tmux + 'static> Daemon<T> {
             .iter()
             .filter(|(spec, _)| due.contains(&spec.name))
             .flat_map(|(spec, _)| spec.needs.iter().copied())
+            // They ride the startup sweep only, and to look for them lists the whole directory.
+            .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
         let mut snapshot = self.gatherer.gather(&self.out, &now, &needs).await;
         for name in due {
