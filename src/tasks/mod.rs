@@ -18,7 +18,7 @@ mod idle_section;
 mod pending_decisions;
 mod prune_archive;
 mod snapshot_local;
-mod target_window;
+pub(crate) mod target_window;
 #[cfg(test)]
 mod testing;
 
