@@ -8,7 +8,8 @@ use super::outside::Outside;
 use crate::config::resolved::Settings;
 use crate::logic::emit::notices::install_failed_at;
 use crate::logic::hook::Notification;
-use crate::logic::snapshot::{Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView};
+use crate::logic::schedule::{Nudge, WatchedFile};
+use crate::logic::snapshot::{FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView};
 use crate::logic::time::Now;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
@@ -145,6 +146,15 @@ async fn watched_panes<T: Tmux>(
         Ok(panes) => Gathered::Got(panes),
         Err(error) => Gathered::Failed(error.to_string()),
     }
+}
+
+/// The files whose writing pulls the emit forward, as far as they are there.
+pub(super) fn watched(state: &StateDir) -> Vec<WatchedFile<'static>> {
+    let look = |path: &'static str| match files::stamp(&state.at(path)) {
+        FileStamp::At { modified, is_empty } => Some(WatchedFile { path, modified, is_empty }),
+        FileStamp::Absent | FileStamp::Unreadable(_) => None,
+    };
+    Nudge::PATHS.into_iter().filter_map(look).collect()
 }
 
 /// What failed installations of the agent left.
