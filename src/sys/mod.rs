@@ -4,6 +4,7 @@ pub mod action_log;
 pub mod child;
 pub mod clock;
 pub mod decisions;
+pub mod detach;
 pub mod env;
 pub mod fault;
 pub mod files;
