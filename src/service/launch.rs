@@ -141,7 +141,7 @@ fn launch(args: &ArgMatches) -> Result<(), Stop> {
     let Loaded { settings, .. } = load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))?;
     let runtime = super::runtime()?;
     runtime.block_on(tmux::check_installed()).map_err(|error| super::no_tmux(&error))?;
-    writable(&state)?;
+    super::make_state_dir(&state)?;
     if args.get_flag("i-accept-no-sandbox") {
         accept::record(&state, "launcher.sh --i-accept-no-sandbox");
     }
@@ -182,21 +182,6 @@ fn launch(args: &ArgMatches) -> Result<(), Stop> {
     runtime.block_on(wait_until_up(&state, child, mode))
 }
 
-/// Makes the state directory, and makes sure that it can be written.
-fn writable(state: &StateDir) -> Result<(), Stop> {
-    let made = files::create_private_dir(state.path()).and_then(|()| takeover::check_writable(state));
-    made.map_err(|error| {
-        Stop::new(
-            5,
-            format!(
-                "cannot write to the state directory {}: {error}; fix its place or permissions, or set NEXUS_STATE_DIR \
-                 (nothing was ended or started)",
-                state.path().display()
-            ),
-        )
-    })
-}
-
 /// Waits for other launchers, so that two of them do not end each other's watcher.
 fn take_turn(state: &StateDir, patience: Duration) -> Result<lock::InstanceLock, Stop> {
     let held = |error: LockError| match error {
@@ -234,7 +219,7 @@ fn found_running(state: &StateDir, mode: Mode) -> Result<bool, Stop> {
     if let (None, Some(observing)) = (&held, &observing) {
         spawns::note(state, &format!("refuse-bare live={} observing", observing.pid));
         let code = if mode == Mode::Ensure { 3 } else { 4 };
-        return Err(Stop::new(code, format!("{}; or end it and start anew with --replace", observing.says(state))));
+        return Err(Stop::new(code, format!("{}; or end it and start anew with --replace", observing.says())));
     }
     if mode == Mode::Ensure {
         spawns::note(state, &format!("ensure-noop live={live}"));
@@ -315,7 +300,7 @@ async fn wait_until_up(state: &StateDir, mut child: Child, mode: Mode) -> Result
             break;
         }
         if let Some(observing) = instance::observing(state).filter(|observing| observing.pid == pid) {
-            return Err(Stop::new(3, observing.says(state)));
+            return Err(Stop::new(3, observing.says()));
         }
         let waited = Clock::System.now().uptime.saturating_sub(begun);
         if waited >= START_WITHIN {

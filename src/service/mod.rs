@@ -154,11 +154,8 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     if let Some(error) = lock.as_mut().and_then(|lock| lock.describe(&holder.render()).err()) {
         render::note(&format!("{} can't be described: {error}", state.at(lock::LOCK_FILE).display()));
     }
-    if let Some(why) = &objection {
-        takeover::check_writable(&state).map_err(|_| Stop::new(5, why))?;
-        if args.get_flag("once") {
-            return Err(Stop::new(5, format!("{why} (without the lock nothing is told, so --once has nothing to do)")));
-        }
+    if let Some(why) = objection.as_ref().filter(|_| args.get_flag("once")) {
+        return Err(Stop::new(5, format!("{why} (without the lock nothing is told, so --once has nothing to do)")));
     }
     let place = objection.as_ref().map(|why| observe::Place::take(&state, &observe::body(&holder, why))).transpose()?;
     let log = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
@@ -253,7 +250,9 @@ impl Service<'_> {
         let settings = self.settings;
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
-        say_what_is_awaited(&tmux, &settings.target_window).await;
+        if how != Run::Observe {
+            say_what_is_awaited(&tmux, &settings.target_window).await;
+        }
         let wake = Rc::new(tokio::sync::Notify::new());
         let mut tmux_events = tmux.events();
         let waker = Rc::clone(&wake);
@@ -336,21 +335,19 @@ fn find_root(root: Option<&Path>, here: &Path) -> Result<PathBuf, Stop> {
     load::find_root(&ProcessEnv, root, here).map_err(|error| Stop::new(2, error))
 }
 
-/// Makes the state directory.
+/// Makes the state directory, and makes sure that it may be written.
 fn make_state_dir(state: &StateDir) -> Result<(), Stop> {
+    let path = state.path().display();
+    let advice = "fix its place or permissions, or set NEXUS_STATE_DIR";
     files::create_private_dir(state.path()).map_err(|error| {
         let why = match error.kind() {
             std::io::ErrorKind::AlreadyExists => "something that is no directory stands there".to_owned(),
             _ => error.to_string(),
         };
-        let path = state.path().display();
-        Stop::new(
-            5,
-            format!(
-                "cannot make the state directory {path}: {why}; fix its place or permissions, or set NEXUS_STATE_DIR"
-            ),
-        )
-    })
+        Stop::new(5, format!("cannot make the state directory {path}: {why}; {advice}"))
+    })?;
+    takeover::check_permitted(state)
+        .map_err(|error| Stop::new(5, format!("cannot write to the state directory {path}: {error}; {advice}")))
 }
 
 /// Loads the settings, says where they come from when they are read again, and looks for tmux. A bad configuration is 1.

@@ -38,7 +38,7 @@ impl Place {
         let (lock, file) = match lock::acquire_file(state, OBSERVER_FILE, body) {
             Ok(lock) => (Some(lock), None),
             Err(LockError::Held { .. }) => {
-                let other = instance::observing(state).map_or_else(|| "another".to_owned(), |other| other.says(state));
+                let other = instance::observing(state).map_or_else(|| "another".to_owned(), |other| other.says());
                 return Err(Stop::new(4, format!("a watcher observes already: {other}")));
             }
             Err(LockError::Unopenable { .. }) => {
@@ -67,11 +67,10 @@ pub(super) async fn until_locked(
     why: &str,
     told: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Option<InstanceLock>> {
-    let says = |text: &str| {
-        tracing::error!("{text}");
-        render::note(&format!("nexus-watcher: {text}"));
-    };
-    says(&format!("OBSERVE-ONLY: {why}; until then nothing is told, typed or cleared, and the lock is tried again"));
+    let text =
+        format!("OBSERVE-ONLY: {why}; until then nothing is told, typed or cleared, and the lock is tried again");
+    tracing::error!("{text}");
+    render::note(&format!("nexus-watcher: {text}"));
     let found = RefCell::new(None);
     let end = async {
         tokio::select! {
@@ -82,7 +81,7 @@ pub(super) async fn until_locked(
     service.run(service.settings.clone().into(), Run::Observe, end).await?;
     let lock = found.take();
     if lock.is_some() {
-        says("the instance lock could be taken: a full watcher from now on");
+        tracing::info!("the instance lock could be taken: a full watcher from now on");
     }
     Ok(lock)
 }

@@ -22,6 +22,9 @@ use crate::sys::{group, liveness};
 /// How long a process may take to vanish after SIGKILL.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
+/// How long the lock may still be held after its holder is gone.
+const FREE_WITHIN: Duration = Duration::from_secs(2);
+
 /// Who was ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenOver {
@@ -53,7 +56,7 @@ pub enum ReplaceError {
         why: String,
     },
     /// It could not be ended.
-    #[error("process {pid}, a watcher of {}, did not end: {why}", dir.display())]
+    #[error("process {pid} is in the way of a successor in {}: {why}", dir.display())]
     Survived {
         /// The process, or the group.
         pid: u32,
@@ -100,7 +103,30 @@ pub fn take_over(state: &StateDir, grace: Duration) -> Result<TakenOver, Replace
             }
         }
     }
+    if !done.ended.is_empty() || !done.reaped.is_empty() {
+        check_free(state)?;
+    }
     Ok(done)
+}
+
+/// Makes sure that nobody has inherited the lock from those who were ended.
+fn check_free(state: &StateDir) -> Result<(), ReplaceError> {
+    let path = state.at(LOCK_FILE);
+    // A process closes its files a moment after it is gone.
+    if lock::is_free_within(state, FREE_WITHIN) {
+        return Ok(());
+    }
+    let has_it = |pid: &u32| lock::has_open(*pid, &path) == Some(true);
+    // Another watcher that was faster is no survivor; it refuses the successor itself.
+    let is_heir = |pid: &u32| liveness::identify(*pid) == Identity::NotWatcher;
+    match group::all().into_iter().filter(has_it).find(is_heir) {
+        None => Ok(()),
+        Some(pid) => Err(ReplaceError::Survived {
+            pid,
+            dir: state.path().to_owned(),
+            why: "the watcher that was ended has left it behind, and it still has the lock; end it yourself".to_owned(),
+        }),
+    }
 }
 
 /// The live watchers of a state directory: by the lock's file or the observer's, which they have open.
@@ -111,9 +137,18 @@ pub fn watchers(state: &StateDir) -> Vec<u32> {
     group::all().into_iter().filter(|pid| liveness::identify(*pid) == Identity::Watcher).filter(is_open).collect()
 }
 
+/// Makes sure that a watcher may write here. A full disk passes: a watcher does what it can until there is space again.
+pub fn check_permitted(state: &StateDir) -> io::Result<()> {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    match check_writable(state) {
+        Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded) => Ok(()),
+        checked => checked,
+    }
+}
+
 /// Whether the state directory can be written: a takeover on a read-only file system would end the only watcher and
 /// start none.
-pub fn check_writable(state: &StateDir) -> io::Result<()> {
+fn check_writable(state: &StateDir) -> io::Result<()> {
     let trial = state.at(format!("watcher.trial.{}", std::process::id()));
     files::write_atomic(&trial, b"", Durability::Hint).and_then(|()| files::remove(&trial))
 }
