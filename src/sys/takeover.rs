@@ -116,7 +116,7 @@ fn check_free(state: &StateDir) -> Result<(), ReplaceError> {
     if lock::is_free_within(state, FREE_WITHIN) {
         return Ok(());
     }
-    let has_it = |pid: &u32| lock::has_open(*pid, &path) == Some(true);
+    let has_it = |pid: &u32| *pid != std::process::id() && lock::has_open(*pid, &path) == Some(true);
     // Another watcher that was faster is no survivor; it refuses the successor itself.
     let is_heir = |pid: &u32| liveness::identify(*pid) == Identity::NotWatcher;
     match group::all().into_iter().filter(has_it).find(is_heir) {
