@@ -17,6 +17,7 @@ use crate::cli::render;
 use crate::config::live::{Live, Origins};
 use crate::config::load::{self, Flag, Loaded};
 use crate::config::resolved::Settings;
+use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
 use crate::logic::instance::holder::Holder;
@@ -249,6 +250,7 @@ impl Service<'_> {
     async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<()> {
         let settings = self.settings;
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
+        let board = Board::default();
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         if how != Run::Observe {
             say_what_is_awaited(&tmux, &settings.target_window).await;
@@ -263,6 +265,7 @@ impl Service<'_> {
             settings: live.clone(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
+            board: board.clone(),
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {

@@ -14,10 +14,10 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::takeover::{Scene, Target, Watcher, plan};
 use crate::logic::instance::verdict::{Identity, LockState};
-use crate::sys::files::{self, Durability, StateDir};
+use crate::sys::files::StateDir;
 use crate::sys::instance::Here;
 use crate::sys::lock::{self, LOCK_FILE, OBSERVER_FILE, Probe};
-use crate::sys::{group, liveness};
+use crate::sys::{group, liveness, space};
 
 /// How long a process may take to vanish after SIGKILL.
 const KILL_GRACE: Duration = Duration::from_secs(5);
@@ -82,7 +82,9 @@ impl ReplaceError {
 ///
 /// Does nothing if there is none. The successor still has to take the lock, which may fail if another was faster.
 pub fn take_over(state: &StateDir, grace: Duration) -> Result<TakenOver, ReplaceError> {
-    check_writable(state).map_err(|source| ReplaceError::Unwritable { dir: state.path().to_owned(), source })?;
+    // On a read-only file system the only watcher would end and none start.
+    space::check_writable(state.path())
+        .map_err(|source| ReplaceError::Unwritable { dir: state.path().to_owned(), source })?;
     let path = state.at(LOCK_FILE);
     let scene = look(state);
     let targets = plan(&scene, &path).map_err(|why| ReplaceError::NotCertain { path, why })?;
@@ -140,17 +142,10 @@ pub fn watchers(state: &StateDir) -> Vec<u32> {
 /// Makes sure that a watcher may write here. A full disk passes: a watcher does what it can until there is space again.
 pub fn check_permitted(state: &StateDir) -> io::Result<()> {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
-    match check_writable(state) {
+    match space::check_writable(state.path()) {
         Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded) => Ok(()),
         checked => checked,
     }
-}
-
-/// Whether the state directory can be written: a takeover on a read-only file system would end the only watcher and
-/// start none.
-fn check_writable(state: &StateDir) -> io::Result<()> {
-    let trial = state.at(format!("watcher.trial.{}", std::process::id()));
-    files::write_atomic(&trial, b"", Durability::Hint).and_then(|()| files::remove(&trial))
 }
 
 /// Looks at everything that the decision needs.
@@ -463,7 +458,7 @@ mod tests {
         assert_eq!(take_over(&state, GRACE).unwrap(), TakenOver::default());
         drop(lock::acquire(&state, "pid: 1\n").unwrap());
         assert_eq!(take_over(&state, GRACE).unwrap(), TakenOver::default());
-        assert_eq!(files::list_names(state.path()).unwrap(), [LOCK_FILE], "no litter");
+        assert_eq!(crate::sys::files::list_names(state.path()).unwrap(), [LOCK_FILE], "no litter");
     }
 
     #[test]
