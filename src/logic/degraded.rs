@@ -30,7 +30,7 @@ pub enum Mode {
     HooksSilent,
     /// The log can't be written.
     LogUnwritable,
-    /// Another watcher may hold the lock: this one only looks.
+    /// The instance lock can't be opened, so another watcher may be at work: this one only looks.
     ObserveOnly,
     /// The state directory can't be written.
     StateUnwritable,
@@ -94,7 +94,8 @@ impl Mode {
             }
             Self::LogUnwritable => "free space in logs/, or fix its permissions; it is written again by itself",
             Self::ObserveOnly => {
-                "find out who holds the lock: launcher.sh --instance-status; then restart one of the two"
+                "make nexus-instance.lock a plain file that this account may write, on a file system with flock; it becomes \
+                 a full watcher by itself then"
             }
             Self::StateUnwritable => "free space, or fix permissions; nothing is typed until then, and nothing is lost",
             Self::TargetAbsent => "start the orchestrator in that window, or give the right name with --target",

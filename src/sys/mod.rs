@@ -5,6 +5,7 @@ pub mod agent_program;
 pub mod child;
 pub mod clock;
 pub mod decisions;
+pub mod detach;
 pub mod env;
 pub mod fault;
 pub mod files;
