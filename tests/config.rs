@@ -728,7 +728,7 @@ fn ng_config_get_prints_a_value_alone() {
     assert_eq!(
         get("monitor.tmux.session"),
         (
-            1,
+            2,
             String::new(),
             "ng config: there is no key \"monitor.tmux.session\" (did you mean monitor.tmux.sessions?)\n".into()
         )
@@ -743,7 +743,13 @@ fn ng_config_get_prints_a_value_alone() {
     );
     let (_, json, _) = ng(&trial, &["config", "get", "monitor.interval_seconds", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json, serde_json::json!({"key": "monitor.interval_seconds", "value": 7, "origin": "MONITOR_INTERVAL"}));
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "key": "monitor.interval_seconds", "value": 7, "origin": "MONITOR_INTERVAL", "reload": "live",
+            "running": null, "in_force": null,
+        })
+    );
 }
 
 #[test]
@@ -755,13 +761,14 @@ fn ng_config_show_says_where_each_value_came_from() {
         let line = shown.lines().find(|line| line.starts_with(&format!("{key} "))).unwrap();
         line[key.len()..].trim_start().to_owned()
     };
-    assert_eq!(shown.lines().count(), keys::all().len() + 2);
+    assert_eq!(shown.lines().count(), keys::all().len() + 3);
+    assert_eq!(row("running watcher"), "none");
     assert_eq!(row("root"), "NEXUS");
     assert_eq!(row("state directory"), "NEXUS/monitor/.state");
-    assert_eq!(row("monitor.interval_seconds"), "7  (MONITOR_INTERVAL)");
-    assert_eq!(row("monitor.idle_close_hours"), "9  (NEXUS/nexus.yml:3)");
-    assert_eq!(row("monitor.target_window"), "orchestrator  (default)");
-    assert_eq!(row("status_surface.feed"), "(unset)  (default)");
+    assert_eq!(row("monitor.interval_seconds"), "7  (MONITOR_INTERVAL; live)");
+    assert_eq!(row("monitor.idle_close_hours"), "9  (NEXUS/nexus.yml:3; live)");
+    assert_eq!(row("monitor.target_window"), "orchestrator  (default; restart)");
+    assert_eq!(row("status_surface.feed"), "(unset)  (default; live)");
 }
 
 #[test]

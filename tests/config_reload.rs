@@ -56,6 +56,8 @@ fn a_change_of_the_cadence_is_a_change_of_the_cadence() {
     fleet.configure("monitor:\n  interval_seconds: 1\n");
     let before = runs(&fleet, "compose_emit");
     fleet.wait("composing each second", || runs(&fleet, "compose_emit") >= before + 3);
+    // The watcher's own cadence, not what the caller's file would give.
+    fleet.configure("monitor:\n  interval_seconds: soon\n");
     let (_, tasks) = fleet.ng(&["tasks", "--json"]);
     let tasks: Value = serde_json::from_str(&tasks).unwrap();
     let compose = tasks.as_array().unwrap().iter().find(|task| task["name"] == "compose_emit").unwrap();
@@ -115,6 +117,8 @@ fn a_bad_file_is_said_once_and_a_restart_key_waits() {
     fleet.wait("composing as before", || runs(&fleet, "compose_emit") >= before + 3);
     assert_eq!(logged(&fleet, said), 1);
     assert!(fleet.ng(&["config", "check"]).0 == 1 && fleet.watcher_lives());
+    let (_, status) = fleet.ng(&["watcher-status"]);
+    assert!(status.contains("\nconfiguration: the configuration can't be used, what was in force before "), "{status}");
 
     fleet.configure("monitor:\n  interval_seconds: 1\n  services_window: cellar\n");
     fleet.wait("the key to wait", || record(&fleet)["waiting"][0]["key"] == "monitor.services_window");
@@ -124,6 +128,18 @@ fn a_bad_file_is_said_once_and_a_restart_key_waits() {
     assert_eq!(record(&fleet)["problems"], serde_json::json!([]));
     assert_eq!(record(&fleet)["keys"]["monitor.services_window"], "services");
     assert_eq!(logged(&fleet, "the configuration is fine again"), 1);
+    let waits = "monitor.services_window was changed from \"services\" to \"cellar\", which needs a restart";
+    assert!(fleet.ng(&["watcher-status"]).1.contains(&format!("\nconfiguration: {waits}\n")));
+    let (code, checked) = fleet.ng(&["config", "check"]);
+    assert!(code == 0 && checked.contains(&format!("\nrunning watcher: {waits}\n")), "{checked}");
+    let (_, shown) = fleet.ng(&["config", "show"]);
+    let row = |key: &str| shown.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+    assert!(
+        row("monitor.services_window ")
+            .ends_with("/config/nexus.yml:3; restart; the running watcher has \"services\" until a restart)"),
+        "{shown}"
+    );
+    assert!(row("monitor.interval_seconds ").ends_with("/config/nexus.yml:2; live; in force)"), "{shown}");
 
     fleet.signal_watcher(Signal::TERM);
     fleet.wait_ended("told to end");

@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Invocation, Verb, render, tasks};
+use crate::config::in_force::{self, Record};
 use crate::logic::delivery::journal;
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, judge};
@@ -52,7 +53,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 
 /// Looks, judges and prints.
 fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdict> {
-    let settings = invocation.settings_or_defaults()?;
+    let settings = invocation.settings_of_watcher()?;
     let state = StateDir::new(&settings.state_dir);
     let now = Clock::System.now();
     let seen = liveness::look(&state, &now).with_context(|| {
@@ -61,6 +62,7 @@ fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdi
     let judgement = judge(&seen.facts, settings.interval, None);
     let mut status = Status::new(&seen, &judgement, &Here::look(), archived(&state));
     status.delivery = delivery(&state);
+    status.configuration = in_force::of_running(&state).iter().flat_map(Record::complaints).collect();
     let rows = if with_scheduler { tasks::rows(&settings, &now) } else { Vec::new() };
     if invocation.json {
         render::json(&WithScheduler { status: &status, scheduler: with_scheduler.then_some(&rows) })?;
@@ -122,6 +124,8 @@ struct Status {
     archived_diffs: usize,
     /// What became of the newest emit; a held one says why.
     delivery: Option<String>,
+    /// What the running watcher can't put in force.
+    configuration: Vec<String>,
     /// What is odd though it does not change the verdict.
     warning: Option<String>,
 }
@@ -166,6 +170,7 @@ impl Status {
             hosting: "headless",
             archived_diffs,
             delivery: None,
+            configuration: Vec::new(),
             warning,
         }
     }
@@ -186,6 +191,7 @@ impl Status {
         if let Some(delivery) = &self.delivery {
             lines.push(format!("delivery: {delivery}"));
         }
+        lines.extend(self.configuration.iter().map(|complaint| format!("configuration: {complaint}")));
         if let Some(warning) = &self.warning {
             lines.push(format!("warning: {warning}"));
         }
