@@ -108,7 +108,7 @@ fn a_bad_file_is_said_once_and_a_restart_key_waits() {
     let mut fleet = watching("monitor:\n  interval_seconds: 1\n");
     fleet.configure("monitor:\n  interval_seconds: soon\n");
     let problem = "nexus.yml:2:21: monitor.interval_seconds: found \\\"soon\\\"";
-    let said = "can't be used, the last good one stays in force";
+    let said = "WARN config-reload: ";
     fleet.wait("the problem to be written down", || record(&fleet)["problems"].to_string().contains(problem));
     for _ in 0..3 {
         fleet.signal_watcher(Signal::HUP);
@@ -118,18 +118,17 @@ fn a_bad_file_is_said_once_and_a_restart_key_waits() {
     assert_eq!(logged(&fleet, said), 1);
     assert!(fleet.ng(&["config", "check"]).0 == 1 && fleet.watcher_lives());
     let (_, status) = fleet.ng(&["watcher-status"]);
-    assert!(status.contains("\nconfiguration: the configuration can't be used, what was in force before "), "{status}");
+    assert!(status.contains("\ndegraded: config-reload since="), "{status}");
 
     fleet.configure("monitor:\n  interval_seconds: 1\n  services_window: cellar\n");
     fleet.wait("the key to wait", || record(&fleet)["waiting"][0]["key"] == "monitor.services_window");
-    fleet.wait("the log to say so", || {
-        logged(&fleet, "monitor.services_window was changed, which needs a restart") == 1
-    });
+    fleet.wait("the log to say so", || logged(&fleet, "WARN restart-needed: monitor.services_window was changed") == 1);
     assert_eq!(record(&fleet)["problems"], serde_json::json!([]));
     assert_eq!(record(&fleet)["keys"]["monitor.services_window"], "services");
-    assert_eq!(logged(&fleet, "the configuration is fine again"), 1);
+    assert_eq!(logged(&fleet, "config-reload is over"), 1);
     let waits = "monitor.services_window was changed from \"services\" to \"cellar\", which needs a restart";
-    assert!(fleet.ng(&["watcher-status"]).1.contains(&format!("\nconfiguration: {waits}\n")));
+    let (_, status) = fleet.ng(&["watcher-status"]);
+    assert!(status.contains("\ndegraded: restart-needed since=") && !status.contains("config-reload"), "{status}");
     let (code, checked) = fleet.ng(&["config", "check"]);
     assert!(code == 0 && checked.contains(&format!("\nrunning watcher: {waits}\n")), "{checked}");
     let (_, shown) = fleet.ng(&["config", "show"]);

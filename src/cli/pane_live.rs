@@ -4,6 +4,7 @@ use anyhow::Context as _;
 
 use super::Invocation;
 use crate::daemon::Outside;
+use crate::daemon::board::Board;
 use crate::daemon::observe::{self, Observer};
 use crate::logic::ids::{PaneId, WindowId};
 use crate::logic::snapshot::{ObservedPane, PaneFacts};
@@ -48,6 +49,7 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
             settings: settings.into(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
+            board: Board::default(),
         };
         let mut view = match out.tmux.view().await {
             Ok(view) => view,

@@ -16,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::render;
 use crate::config::live::{Live, Origins};
 use crate::config::load::{self, Flag, Loaded};
+use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
 use crate::logic::instance::beacon::BeaconVerdict;
@@ -23,11 +24,11 @@ use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
-use crate::sys::instance::{self, Here, Replaced};
+use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
-use crate::sys::{liveness, logging};
+use crate::sys::{liveness, logging, takeover};
 
 mod guard;
 
@@ -123,12 +124,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
     refuse_remote(&state, settings.beacon_stale)?;
     if args.get_flag("replace") {
-        match instance::replace_holder(&state, REPLACE_GRACE) {
-            Ok(Replaced::Nobody) => {}
-            Ok(Replaced::Ended { pid, forced }) => {
-                render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
-            }
-            Err(error) => return Err(Stop::new(error.exit_code(), error)),
+        let done = takeover::take_over(&state, REPLACE_GRACE).map_err(|error| Stop::new(error.exit_code(), error))?;
+        for (pid, forced) in done.ended {
+            render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
         }
     }
     let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
@@ -169,6 +167,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     );
     let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
     let ended = runtime.block_on(async {
+        let board = Board::default();
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         let wake = Rc::new(tokio::sync::Notify::new());
         let mut tmux_events = tmux.events();
@@ -180,6 +179,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             settings: live.clone(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
+            board: board.clone(),
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {
