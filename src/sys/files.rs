@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
+use super::fault;
 use crate::logic::snapshot::FileStamp;
 use crate::logic::time::Timestamp;
 
@@ -39,6 +40,7 @@ pub fn create_private_dir(dir: &Path) -> io::Result<()> {
 /// Replaces a file's content atomically. The parent directory is created if it is missing.
 pub fn write_atomic(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
+    fault::write(path)?;
     let dir = path.parent().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file needs a directory"))?;
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file needs a name"))?;
     let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -76,6 +78,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8], durability: Durability) -> io::Re
 /// failed append is cut back to where it began.
 pub fn append_lines(path: &Path, text: &str, durability: Durability) -> io::Result<()> {
     debug_assert!(text.ends_with('\n'), "appended text ends in a newline");
+    fault::write(path)?;
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path);
     let mut file = match open() {
@@ -188,6 +191,7 @@ fn timestamp(time: SystemTime) -> Timestamp {
 
 /// Renames what can't be used to a free name beside it, `<name>.damaged.<n>`, so that nothing is overwritten.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    fault::write(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let aside = (1..=MAX_ASIDE)
         .map(|number| path.with_file_name(format!("{name}.damaged.{number}")))
@@ -199,6 +203,7 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
 
 /// Deletes a file; fine if it is not there.
 pub fn remove(path: &Path) -> io::Result<()> {
+    fault::write(path)?;
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
