@@ -55,7 +55,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 
 /// Looks, judges and prints.
 fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdict> {
-    let settings = invocation.settings_or_defaults()?;
+    let settings = invocation.settings_of_watcher()?;
     let state = StateDir::new(&settings.state_dir);
     let now = Clock::System.now();
     let seen = liveness::look(&state, &now).with_context(|| {

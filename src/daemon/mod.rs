@@ -274,6 +274,11 @@ impl<T: Tmux + 'static> Daemon<T> {
                 self.schedule.set_every(spec.name, (spec.every)(&settings), now);
             }
         }
+        if !news.is_empty() {
+            let standing = self.out.settings.standing();
+            self.out.board.report(now, Degraded::ConfigReload, standing.failure.as_deref());
+            self.out.board.report(now, Degraded::RestartNeeded, standing.waiting.as_deref());
+        }
         for one in news {
             match &one {
                 News::Failed(error) => {

@@ -34,6 +34,8 @@ pub enum Mode {
     ObserveOnly,
     /// The state directory can't be written.
     StateUnwritable,
+    /// The configuration was changed in a way that needs a restart.
+    RestartNeeded,
     /// No live pane bears the target's name.
     TargetAbsent,
     /// tmux does not answer.
@@ -50,7 +52,7 @@ const ALERT_AFTER: Duration = Duration::from_secs(900);
 
 impl Mode {
     /// Every mode, in the order in which they are shown: the cause before what follows from it.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::StateUnwritable,
         Self::ObserveOnly,
         Self::TmuxUnreachable,
@@ -60,6 +62,7 @@ impl Mode {
         Self::DeliveryHeld,
         Self::HooksSilent,
         Self::ConfigReload,
+        Self::RestartNeeded,
         Self::LogUnwritable,
         Self::ClockStepped,
     ];
@@ -74,6 +77,7 @@ impl Mode {
             Self::HooksSilent => "hooks-silent",
             Self::LogUnwritable => "log-unwritable",
             Self::ObserveOnly => "observe-only",
+            Self::RestartNeeded => "restart-needed",
             Self::StateUnwritable => "state-unwritable",
             Self::TargetAbsent => "target-absent",
             Self::TmuxUnreachable => "tmux-unreachable",
@@ -97,6 +101,7 @@ impl Mode {
                 "make nexus-instance.lock a plain file that this account may write, on a file system with flock; it becomes \
                  a full watcher by itself then"
             }
+            Self::RestartNeeded => "restart the watcher when it suits you, or change the key back",
             Self::StateUnwritable => "free space, or fix permissions; nothing is typed until then, and nothing is lost",
             Self::TargetAbsent => "start the orchestrator in that window, or give the right name with --target",
             Self::TmuxUnreachable => {
@@ -113,7 +118,7 @@ impl Mode {
         match self {
             // Only a person can end it, and until then the watcher is dumb.
             Self::UnprovenText | Self::ObserveOnly => Some(Duration::ZERO),
-            Self::ClockStepped => None,
+            Self::ClockStepped | Self::RestartNeeded => None,
             _ => Some(ALERT_AFTER),
         }
     }
