@@ -25,6 +25,7 @@ mod hooks;
 mod log_action;
 mod pane_live;
 mod pane_state;
+mod send;
 mod tasks;
 mod watcher_status;
 
@@ -94,6 +95,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     hooks::VERB,
     log_action::VERB,
     pane_state::VERB,
+    send::VERB,
     tasks::VERB,
     watcher_status::VERB,
 ];

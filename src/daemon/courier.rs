@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::deliver::{self, Archived};
 use super::event::Event;
-use super::look;
+use super::look::{self, Aim};
 use super::outside::Outside;
 use crate::logic::action::Emit;
 use crate::logic::delivery::Outcome;
@@ -18,6 +18,7 @@ use crate::logic::delivery::gate::{Gate, Hold, Target, judge};
 use crate::logic::delivery::journal::{self, Kind};
 use crate::logic::ids::Signature;
 use crate::logic::time::Now;
+use crate::sys::alerts;
 use crate::sys::files::Durability;
 use crate::sys::tmux::Tmux;
 
@@ -262,6 +263,20 @@ impl Courier {
         }
         self.said = saying;
         tracing::warn!(reason = hold.word(), "an earlier delivery can't be settled yet: {}", hold.says());
+        if hold == Hold::Unproven {
+            // Only a person can end this, and until then nothing is told: it is not left to the counting.
+            let target = out.settings.get().target_window.clone();
+            alerts::raise(
+                &out.state,
+                now,
+                &format!(
+                    "unproven-text target={target} sig={} {}: {}; nothing else is told until then",
+                    signature.iso,
+                    signature.nonce,
+                    hold.says()
+                ),
+            );
+        }
         // It may have been typed, so it is not held as one that waits for its first paste is.
         let why = format!("{}: {}", hold.word(), hold.says());
         let event = journal::Event::of_outcome(now.at, &signature.nonce, &Outcome::Unknown(why));
@@ -285,7 +300,7 @@ fn beside(events: UnboundedSender<Event>, cut_off: Event, job: impl Future<Outpu
 
 /// Whether the target may be typed into now, for a held emit.
 pub(super) async fn gate_is_open<T: Tmux>(out: &Outside<T>) -> bool {
-    match look::target(out).await {
+    match look::at(out, &Aim::target(out)).await {
         Target::Present(seen) => matches!(judge(&seen), Gate::Open { .. }),
         Target::NoTmux(_) | Target::CannotTell(_) | Target::Ambiguous(_) | Target::Absent(_) => false,
     }
@@ -314,6 +329,7 @@ mod tests {
             pane: PaneKey { server, pane: PaneId::new(3) },
             pid: 42,
             body: "a\nb".into(),
+            fold: None,
             transcript: None,
             commits: Vec::new(),
             at_ms: Timestamp::from_secs(1),

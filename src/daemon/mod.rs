@@ -28,6 +28,7 @@ use crate::tasks::{Need, Out, TASKS, Task, TaskSpec};
 mod actuate;
 mod courier;
 mod deliver;
+mod drive;
 mod event;
 mod gather;
 mod look;
@@ -35,6 +36,8 @@ pub mod observe;
 pub mod outside;
 mod perform;
 mod reload;
+pub mod send;
+mod tally;
 mod witness;
 
 use courier::Courier;

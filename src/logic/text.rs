@@ -26,9 +26,8 @@ pub fn visible(text: &str, joiners: Joiners) -> String {
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         let kept = match c {
-            '\n' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
             '\r' if rest.peek() == Some(&'\n') => continue,
-            '\r' => '\n',
+            '\r' | '\n' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
             '\t' => '\t',
             '\u{1b}' if rest.peek() == Some(&'[') => {
                 rest.next();

@@ -1,6 +1,7 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
 pub mod action_log;
+pub mod alerts;
 pub mod child;
 pub mod clock;
 pub mod decisions;
@@ -19,6 +20,7 @@ pub mod procfs;
 pub mod seed;
 pub mod stdin;
 pub mod takeover;
+pub mod target_lock;
 pub mod terminal;
 pub mod ticker;
 pub mod tmux;
