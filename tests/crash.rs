@@ -57,7 +57,7 @@ fn check_killed(place: &str, switches: &str) {
         });
         assert!(told(&fleet, SIGNAL).is_empty(), "{what}");
         let alerts = std::fs::read_to_string(fleet.state("watcher-alerts.log")).unwrap();
-        assert_eq!(alerts.matches("ALERT unproven-text target=orchestrator").count(), 1, "{what}: {alerts}");
+        assert_eq!(alerts.matches("ALERT watcher unproven-text").count(), 1, "{what}: {alerts}");
         fleet.tmux(&["send-keys", "-t", &fleet.window("orchestrator"), "Enter"]);
     }
     fleet.wait_settled(&what, || [SIGNAL, OTHER].iter().all(|signal| !told(&fleet, signal).is_empty()));

@@ -246,7 +246,7 @@ fn a_fold_of_another_number_is_left_to_a_person() {
     fleet.wait("the other fold", || fold(&fleet.screen("orchestrator")).is_some());
     assert_ne!(fold(&fleet.screen("orchestrator")).unwrap(), ours);
     fleet.watch();
-    fleet.wait("the fold to be left alone", || fleet.alerts().contains("ALERT unproven-text target=orchestrator"));
+    fleet.wait("the fold to be left alone", || fleet.alerts().contains("ALERT watcher unproven-text"));
     assert!(fleet.submitted("orchestrator").is_empty());
 }
 
@@ -258,7 +258,7 @@ fn a_fold_that_nobody_wrote_down_is_told_once_when_a_person_sends_it() {
     assert!(pending.as_object_mut().unwrap().remove("fold").is_some(), "{pending}");
     std::fs::write(&journal, pending.to_string()).unwrap();
     fleet.watch();
-    fleet.wait("the fold to be left alone", || fleet.alerts().contains("ALERT unproven-text target=orchestrator"));
+    fleet.wait("the fold to be left alone", || fleet.alerts().contains("ALERT watcher unproven-text"));
     assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 0);
     fleet.tmux(&["send-keys", "-t", &fleet.window("orchestrator"), "Enter"]);
     let emit = fleet.wait_emit("the emit to be received", received);

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use super::Invocation;
 use crate::config::resolved::Settings;
 use crate::daemon::Outside;
+use crate::daemon::board::Board;
 use crate::daemon::observe::{self, Observer};
 use crate::logic::emit::clean;
 use crate::logic::ids::{PaneId, SessionId, WindowId};
@@ -99,6 +100,7 @@ pub(super) fn outside(settings: Settings) -> anyhow::Result<Outside<TmuxClient>>
         settings: settings.into(),
         env: Box::new(ProcessEnv),
         observer: Observer::new()?,
+        board: Board::default(),
     })
 }
 

@@ -153,8 +153,8 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
             fault::point("after-repeat");
         }
     }
-    // Its failure was counted when it failed.
-    if matches!(outcome, Outcome::Received(_) | Outcome::Held(_)) {
+    // Its failure was counted when it failed, and why it stays open is a degraded mode of its own.
+    if matches!(outcome, Outcome::Received(_)) {
         tally::count(out, &letter.window, &outcome, tally::Whose::Watcher);
     }
     outcome

@@ -94,8 +94,14 @@ impl Gatherer {
             snapshot.status_page = text_of(path);
         }
         for need in needs {
-            if let Need::File(path) = need {
-                snapshot.files.insert(path, text_of(&out.state.at(path)));
+            match need {
+                Need::File(path) => {
+                    snapshot.files.insert(path, text_of(&out.state.at(path)));
+                }
+                Need::Stamp(path) => {
+                    snapshot.stamps.insert(path, files::stamp(&out.state.at(path)));
+                }
+                _ => {}
             }
         }
         snapshot

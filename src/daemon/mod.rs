@@ -14,23 +14,26 @@ use tokio::sync::mpsc;
 use crate::config::live::News;
 use crate::config::resolved::Settings;
 use crate::logic::action::Action;
+use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
 use crate::logic::instance::records::Cycle;
 use crate::logic::schedule::{Limits, Mode, Schedule};
 use crate::logic::signal::{Commit, StagedSignal};
-use crate::logic::snapshot::Snapshot;
+use crate::logic::snapshot::{Gathered, Snapshot};
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
 use crate::sys::tmux::Tmux;
 use crate::sys::{hook_files, liveness};
-use crate::tasks::{Need, Out, TASKS, Task, TaskSpec};
+use crate::tasks::{Need, Out, TASKS, Task, TaskSpec, target_window};
 
 mod actuate;
+pub mod board;
 mod courier;
 mod deliver;
 mod drive;
 mod event;
 mod gather;
+mod health;
 mod look;
 pub mod observe;
 pub mod outside;
@@ -43,13 +46,20 @@ mod witness;
 use courier::Courier;
 use event::Event;
 use gather::Gatherer;
+use health::Health;
 pub use outside::Outside;
 
 /// The task that composes; it runs after every other in the startup sweep.
 const COMPOSE: &str = "compose_emit";
 
+/// The task that tells whether the target is there.
+const TARGET_WINDOW: &str = "target_window";
+
 /// Least time between two looks that tmux's notifications cause.
 const WAKE_EVERY: Duration = Duration::from_secs(1);
+
+/// How often the loop says that it lives while an earlier delivery is settled at the start.
+const SETTLE_TURN: Duration = Duration::from_secs(10);
 
 /// How a run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +100,7 @@ struct Daemon<T> {
     staged: BTreeMap<&'static str, StagedSignal>,
     courier: Courier,
     gatherer: Gatherer,
+    health: Health,
     cycle: Cycle,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
@@ -111,6 +122,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         Ok(Self {
             courier: Courier::new(),
             gatherer: Gatherer::new(&outside.state),
+            health: Health::default(),
             cycle: Cycle::default(),
             out: Rc::new(outside),
             schedule,
@@ -125,6 +137,7 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     async fn run(mut self, how: Run, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         tokio::pin!(shutdown);
+        self.out.board.remember(&self.out.state);
         self.progress("startup");
         self.begin_cycles();
         // The sweep: what an earlier run left pending is settled first, then every producer runs, then the emit.
@@ -135,10 +148,13 @@ impl<T: Tmux + 'static> Daemon<T> {
                 biased;
                 () = &mut shutdown => return Ok(()),
                 Some(event) = self.events.recv() => self.take(event),
+                // What arrived is recorded until that succeeds, on a full disk for hours: that is no wedge.
+                () = tokio::time::sleep(SETTLE_TURN) => self.progress("startup"),
             }
         }
         self.tick().await;
         self.progress("startup:done");
+        self.out.board.set_started();
         self.allow_compose();
         if how == Run::Once {
             self.tick().await;
@@ -169,7 +185,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                         () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
                     }
                     woken_at = self.out.clock.now().uptime;
-                    self.schedule.force("target_window");
+                    self.schedule.force(TARGET_WINDOW);
                 }
                 // The tick that follows reads the configuration.
                 () = self.out.settings.asked() => {}
@@ -193,6 +209,8 @@ impl<T: Tmux + 'static> Daemon<T> {
     async fn tick(&mut self) {
         let now = self.out.clock.now();
         self.follow_configuration(&now);
+        self.health.look(&self.out, &self.courier, &now);
+        self.out.board.publish(&self.out.state, &now);
         if self.gatherer.decisions_changed() {
             self.schedule.force("pending_decisions");
             self.schedule.force(COMPOSE);
@@ -204,8 +222,9 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.allow_compose();
         }
         let mut due = self.schedule.due(&now);
-        // The emit tells what the other tasks of the same tick have staged.
-        due.sort_by_key(|name| *name == COMPOSE);
+        // What looks at staged data sees what the other tasks of the same tick have staged; the emit comes last.
+        let reads_staged = |name| self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged));
+        due.sort_by_key(|name| (*name == COMPOSE, reads_staged(*name)));
         if due.is_empty() {
             return;
         }
@@ -216,6 +235,11 @@ impl<T: Tmux + 'static> Daemon<T> {
             .flat_map(|(spec, _)| spec.needs.iter().copied())
             .collect();
         let mut snapshot = self.gatherer.gather(&self.out, &now, &needs).await;
+        match &snapshot.tmux {
+            Gathered::Got(_) => self.out.board.report(&now, Degraded::TmuxUnreachable, None),
+            Gathered::Failed(why) => self.out.board.report(&now, Degraded::TmuxUnreachable, Some(why)),
+            Gathered::NotAsked => {}
+        }
         for name in due {
             self.run_task(name, &mut snapshot).await;
         }
@@ -237,11 +261,18 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
+    /// The table's row of a task.
+    fn spec(&self, name: &str) -> Option<&'static TaskSpec> {
+        self.tasks.iter().map(|(spec, _)| *spec).find(|spec| spec.name == name)
+    }
+
     /// Runs one task and carries out what it asks for.
     async fn run_task(&mut self, name: &'static str, snapshot: &mut Snapshot) {
         let started = self.out.clock.now();
-        if name == COMPOSE {
+        if self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged)) {
             snapshot.staged.clone_from(&self.staged);
+        }
+        if name == COMPOSE {
             snapshot.nonce = crate::sys::seed::nonce();
             snapshot.repeat_of = self.courier.repeat_of().cloned();
             snapshot.told = self.courier.has_told();
@@ -258,6 +289,10 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         if let Some(staged) = asked.staged {
             self.stage(name, staged);
+        }
+        if let (TARGET_WINDOW, rc @ (0 | target_window::ABSENT)) = (name, asked.rc) {
+            let absent = format!("no live pane in a window named {}", self.out.settings.get().target_window);
+            self.out.board.report(&started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
         }
         let mut composed = false;
         for action in asked.actions {
@@ -328,7 +363,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
             }
             Action::Hurry { task, every, lasting } => {
-                if self.courier.may_compose() {
+                if task != COMPOSE || self.courier.may_compose() {
                     self.schedule.force(task);
                 }
                 self.schedule.hurry(task, every, lasting, now);
@@ -354,6 +389,9 @@ impl<T: Tmux + 'static> Daemon<T> {
                 self.schedule.force(name);
             }
         }
+        if let Event::Delivered { archived, outcome: Outcome::Received(proof) } = &event {
+            self.health.delivered(&self.out, &archived.emit, *proof, &now);
+        }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();
     }
@@ -368,9 +406,11 @@ impl<T: Tmux + 'static> Daemon<T> {
     }
 
     fn progress(&mut self, stage: &str) {
-        if let Err(error) = liveness::bump_progress(&self.out.state, &self.out.clock.now(), stage) {
-            self.say("progress", &format!("watcher-progress can't be written: {error}"));
-        }
+        let now = self.out.clock.now();
+        self.out.board.turn();
+        let bumped = liveness::bump_progress(&self.out.state, &now, stage);
+        let bumped = bumped.map_err(|error| format!("watcher-progress can't be written: {error}"));
+        self.out.board.report_result(&now, Degraded::StateUnwritable, bumped);
     }
 
     /// Begins the measurement of cycles; what an earlier watcher measured says nothing of this one.

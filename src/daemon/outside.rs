@@ -1,5 +1,6 @@
 //! Everything the daemon touches, in one place: a simulated fleet replaces it whole.
 
+use super::board::Board;
 use super::observe::Observer;
 use crate::config::live::Live;
 use crate::sys::clock::Clock;
@@ -20,6 +21,8 @@ pub struct Outside<T> {
     pub env: Box<dyn Env>,
     /// What was seen at the last look, so that an unchanged screen is not read again.
     pub observer: Observer,
+    /// Where the loop says how it fares.
+    pub board: Board,
 }
 
 impl<T> std::fmt::Debug for Outside<T> {

@@ -27,7 +27,7 @@ pub(super) enum Whose {
 pub(super) fn count<T>(out: &Outside<T>, window: &WindowName, outcome: &Outcome, whose: Whose) {
     let counted = match Counts::of(outcome) {
         Counts::Delivered => delivered(out, window, whose),
-        Counts::Deferred => deferred(out, window, outcome),
+        Counts::Deferred => deferred(out, window, outcome, whose),
         Counts::Failed if whose == Whose::Watcher => failed(out),
         Counts::Failed | Counts::Nothing => Ok(()),
     };
@@ -53,13 +53,17 @@ fn delivered<T>(out: &Outside<T>, window: &WindowName, whose: Whose) -> io::Resu
     Ok(())
 }
 
-fn deferred<T>(out: &Outside<T>, window: &WindowName, outcome: &Outcome) -> io::Result<()> {
+fn deferred<T>(out: &Outside<T>, window: &WindowName, outcome: &Outcome, whose: Whose) -> io::Result<()> {
     let now = out.clock.now();
     let stem = window.file_stem();
     let path = out.state.at(format!("paste-deferral/{stem}"));
     let before = files::read_text(&path, MAX_STATE_BYTES)?.and_then(|text| Deferrals::parse(&text));
     let deferrals = Deferrals::with_one_more(before, now.at);
     files::write_atomic(&path, deferrals.text().as_bytes(), Durability::Hint)?;
+    if whose == Whose::Person {
+        // Whoever sends has been told by the exit code.
+        return Ok(());
+    }
     let alerts_path = out.state.at(format!("paste-deferral-alerts/{stem}"));
     let alerts =
         files::read_text(&alerts_path, MAX_STATE_BYTES)?.map_or(0, |text| trouble::alerts_of(&text, deferrals));

@@ -16,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::render;
 use crate::config::live::{Live, Origins};
 use crate::config::load::{self, Flag, Loaded};
+use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
 use crate::logic::instance::beacon::BeaconVerdict;
@@ -166,6 +167,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     );
     let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
     let ended = runtime.block_on(async {
+        let board = Board::default();
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         let wake = Rc::new(tokio::sync::Notify::new());
         let mut tmux_events = tmux.events();
@@ -177,6 +179,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             settings: live.clone(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
+            board: board.clone(),
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {

@@ -18,6 +18,7 @@ pub mod logging;
 pub mod processes;
 pub mod procfs;
 pub mod seed;
+pub mod space;
 pub mod stdin;
 pub mod takeover;
 pub mod target_lock;

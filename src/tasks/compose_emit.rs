@@ -3,7 +3,7 @@
 //! Called twice it says the same again: an emit with the hash of one that is under way is the same emit, and what a
 //! delivery may have retired is not told from data that is older than it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::snapshot_local::BASELINE_FILE;
@@ -11,7 +11,7 @@ use super::{Class, Need, Out, TASKS, Task, TaskSpec};
 use crate::config::resolved::{Settings, StatusSurface};
 use crate::logic::action::Action;
 use crate::logic::emit::bells::absorb_clearing;
-use crate::logic::emit::choose::{reason, staged_max_age, tellable, workspace};
+use crate::logic::emit::choose::{gaps, reason, staged_max_age, tellable, workspace};
 use crate::logic::emit::compose::{Draft, compose};
 use crate::logic::emit::dedup::{RING_FILE, Ring, is_within, quiet_period};
 use crate::logic::emit::footer::{FooterFacts, Surface, footer};
@@ -23,6 +23,12 @@ const DASHBOARD_FILE: &str = "dashboard-updated.ts";
 
 /// The producers that the startup sweep waits for.
 const SWEPT: [&str; 4] = ["bell_windows", "idle_section", "pending_decisions", "snapshot_local"];
+
+/// The producer of the roster that the `workspace:` line counts.
+const ROSTER: &str = "idle_section";
+
+/// The other producers that stage something at each run: one that has not run in time is named.
+const EXPECTED: [&str; 3] = ["bell_windows", "pending_decisions", "snapshot_local"];
 
 /// How long the startup sweep waits for them.
 const SWEEP_WAIT: Duration = Duration::from_secs(20);
@@ -168,15 +174,16 @@ impl Task for ComposeEmit {
             url: &snap.status_page,
             feed: feed.as_deref(),
         };
-        let idle = "idle_section";
-        let max_age = max_ages.iter().find(|(name, _)| *name == idle).map_or(Duration::ZERO, |(_, age)| *age);
+        let roster = snap.staged.get(ROSTER).and_then(|staged| staged.roster.as_deref());
+        let max_age = max_ages.iter().find(|(name, _)| *name == ROSTER).map_or(Duration::ZERO, |(_, age)| *age);
+        let gaps = gaps(now, &snap.staged, &max_ages, &EXPECTED);
         let emit = compose(
             now,
             &Draft {
                 reason: if sweeping { "startup-sweep" } else { poll_reason },
                 nonce: &snap.nonce,
                 repeat_of: snap.repeat_of.as_ref(),
-                workspace: &workspace(now, snap.staged.get(idle), max_age),
+                workspace: &workspace(now, roster, max_age, &BTreeSet::new(), &gaps),
                 sections,
                 footer: footer(now, &facts),
                 section_max_lines: settings.section_max_lines,
@@ -199,12 +206,15 @@ impl Task for ComposeEmit {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::super::testing::{at, settings};
     use super::*;
     use crate::logic::action::Emit;
     use crate::logic::emit::dedup::Delivered;
     use crate::logic::ids::WindowId;
     use crate::logic::signal::{Commit, Section, SectionKind, StagedSignal};
+    use crate::logic::worker::roster::Roster;
 
     /// The task with a ring, and producers that stage what the test says.
     struct Lab {
@@ -231,9 +241,9 @@ mod tests {
         }
 
         fn stage(&mut self, name: &'static str, secs: i64, sections: &[Section]) {
-            let workspace = (name == "idle_section").then(|| "1 busy".to_owned());
             let at = Timestamp::from_secs(secs);
-            let signal = StagedSignal { at, sections: sections.to_vec(), workspace, ..StagedSignal::default() };
+            let roster = (name == "idle_section").then(|| Rc::new(Roster { at, ..Roster::default() }));
+            let signal = StagedSignal { at, sections: sections.to_vec(), roster, ..StagedSignal::default() };
             self.staged.insert(name, signal);
         }
 
@@ -406,8 +416,8 @@ mod tests {
     fn old_staged_data_is_not_told() {
         let mut lab = Lab::running();
         lab.stage("bell_windows", 1000, &[bell()]);
-        assert!(lab.emit(1090).is_some());
-        assert_eq!(lab.run(1091), []);
+        assert!(lab.emit(1060).is_some());
+        assert_eq!(lab.run(1061), []);
     }
 
     #[test]
@@ -415,7 +425,9 @@ mod tests {
         let mut lab = Lab::running();
         lab.stage("bell_windows", 1200, &[bell()]);
         let emit = lab.emit(1200).unwrap();
-        assert!(emit.body.contains("\nworkspace: STALE (as of 3m ago) 1 busy\n"), "{}", emit.body);
+        assert!(emit.body.contains("\nworkspace: STALE (as of 3m ago) 0 busy | "), "{}", emit.body);
+        let named = "(STALE: pending_decisions as of 3m ago; STALE: snapshot_local as of 3m ago)\n";
+        assert!(emit.body.contains(named), "{}", emit.body);
     }
 
     #[test]

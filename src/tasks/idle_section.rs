@@ -1,6 +1,7 @@
 //! `idle_section`: reports workers whose idle class changed, and counts them for the `workspace:` line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Class, Need, Out, Task, TaskSpec};
@@ -16,9 +17,9 @@ use crate::logic::worker::class::{Outcome, Records, Rules, Worker, classify};
 use crate::logic::worker::engagement::Anchors;
 use crate::logic::worker::log::LogIndex;
 use crate::logic::worker::report::CheckRules;
+use crate::logic::worker::roster::{Entry, Roster};
 use crate::logic::worker::scope::{is_worker, registry_names};
 use crate::logic::worker::transition::{STATE_FILE, Told, compare};
-use crate::logic::worker::workspace::{Census, counts};
 
 /// The anchors of idle ages, relative to the state directory.
 const ANCHORS_FILE: &str = "engagement-log.tsv";
@@ -129,24 +130,30 @@ impl Task for IdleSection {
         let log = snap.action_log.got().map(|events| LogIndex::new(events));
         let records = Records { log: log.as_ref(), reports: &snap.report_texts };
         let rules = rules(settings);
+        let mut entries = Vec::with_capacity(workers.len());
         let mut findings = Vec::new();
         let mut unclear = BTreeSet::new();
         let mut present = BTreeSet::new();
-        let mut awaiting_input: usize = 0;
         for (label, pane) in &workers {
             let anchor = anchors.note(label, pane.verdict.state, now.at);
             let worker = Worker { label, name: &pane.facts.window_name, verdict: &pane.verdict, anchor };
-            match classify(now.at, &worker, records, &rules) {
+            let outcome = classify(now.at, &worker, records, &rules);
+            match &outcome {
                 Outcome::Active => {}
-                Outcome::Idle(finding) => findings.push(finding),
+                Outcome::Idle(finding) => findings.push(finding.clone()),
                 Outcome::Unclear => {
                     unclear.insert(label.clone());
                 }
             }
-            if pane.verdict.state == State::Blocked {
-                awaiting_input = awaiting_input.saturating_add(1);
-            }
             present.insert(label.clone());
+            entries.push(Entry {
+                label: label.clone(),
+                name: self::label(pane.facts.window_name.as_str()),
+                window: pane.facts.window,
+                state: pane.verdict.state,
+                age: now.at.since(anchor),
+                outcome,
+            });
         }
         let came = present.iter().any(|label| !known.contains(label));
         // A window that tmux still lists in another session is not gone.
@@ -162,12 +169,11 @@ impl Task for IdleSection {
         if let Some(text) = transitions.left {
             out.actions.push(Action::Commit(vec![Commit::WriteState { path: STATE_FILE.into(), text }]));
         }
-        let census =
-            Census { windows: workers.len(), unclear: unclear.len(), awaiting_input, log_missing: log.is_none() };
+        let roster = Roster { at: now.at, entries, log_missing: log.is_none() };
         out.staged = Some(StagedSignal {
             at: now.at,
             sections: transitions.section.into_iter().collect(),
-            workspace: Some(counts(&census, &findings)),
+            roster: Some(Rc::new(roster)),
             ..StagedSignal::default()
         });
     }
@@ -181,6 +187,7 @@ mod tests {
     use crate::logic::pane::verdict::{Evidence, PaneVerdict, Witness};
     use crate::logic::snapshot::{ActionEvent, Gathered, PaneFacts};
     use crate::logic::worker::scope::tests::pane;
+    use crate::logic::worker::workspace::counts;
 
     /// A state directory of two files, and a world to look at.
     struct Lab {
@@ -240,6 +247,10 @@ mod tests {
         staged.sections.iter().flat_map(|section| section.lines.clone()).collect()
     }
 
+    fn workspace(staged: &StagedSignal) -> String {
+        counts(staged.roster.as_deref().expect("a roster"), &BTreeSet::new())
+    }
+
     #[test]
     fn a_silent_worker_is_told_once_after_the_threshold() {
         let mut lab = Lab::new();
@@ -248,7 +259,7 @@ mod tests {
         assert_eq!(lab.anchors, "w2\t1000\n");
         let staged = lab.run(1060, &idle);
         assert_eq!(lines(&staged), ["  - w2 idle 1m WITHOUT wrap-up — consider follow-up paste"]);
-        assert!(staged.workspace.as_deref().unwrap().starts_with("0 busy | 1 idle |"), "{staged:?}");
+        assert!(workspace(&staged).starts_with("0 busy | 1 idle |"), "{staged:?}");
         // Not delivered yet: it stays news.
         let staged = lab.run(1090, &idle);
         assert_eq!(lines(&staged).len(), 1);
@@ -300,10 +311,10 @@ mod tests {
         assert_eq!(lab.run_with(1000, Gathered::Failed("timeout".into())), None);
         assert_eq!(lab.run_with(1000, Gathered::Got(vec![])), None);
         let staged = lab.run(1000, &[("w2", State::Unknown)]);
-        assert!(staged.workspace.as_deref().unwrap().starts_with("PARTIAL 1 busy"), "{staged:?}");
+        assert!(workspace(&staged).starts_with("PARTIAL 1 busy"), "{staged:?}");
         lab.log = Gathered::Failed("denied".into());
         let staged = lab.run(1030, &[("w2", State::Idle)]);
-        assert!(staged.workspace.as_deref().unwrap().contains("action log"), "{staged:?}");
+        assert!(workspace(&staged).contains("action log"), "{staged:?}");
         assert_eq!((lab.told.as_str(), lab.anchors.as_str()), ("w2\tno-wrap-up\n", "w2\t100\n"));
     }
 

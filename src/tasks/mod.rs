@@ -13,11 +13,12 @@ use crate::logic::time::Now;
 
 mod bell_windows;
 mod compose_emit;
+mod full_state_snap;
 mod idle_section;
 mod pending_decisions;
 mod prune_archive;
 mod snapshot_local;
-mod target_window;
+pub(crate) mod target_window;
 #[cfg(test)]
 mod testing;
 
@@ -44,6 +45,8 @@ pub enum Need {
     StatusPage,
     /// `files[path]`: a small state file, by its path relative to the state directory.
     File(&'static str),
+    /// `stamps[path]`: when a state file was last written, by its path relative to the state directory.
+    Stamp(&'static str),
 }
 
 /// How costly a task is; informational (`protocol-facts` §2.1).
@@ -115,6 +118,7 @@ pub trait Task {
 pub const TASKS: &[TaskSpec] = &[
     bell_windows::SPEC,
     compose_emit::SPEC,
+    full_state_snap::SPEC,
     idle_section::SPEC,
     pending_decisions::SPEC,
     prune_archive::SPEC,

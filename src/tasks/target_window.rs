@@ -12,7 +12,7 @@ use crate::logic::snapshot::{Gathered, PaneFacts, Snapshot};
 use crate::logic::time::Now;
 
 /// Return code for "no live pane".
-const ABSENT: i32 = 2;
+pub(crate) const ABSENT: i32 = 2;
 
 /// Return code for "could not look": try again later.
 const TRY_LATER: i32 = 75;
