@@ -29,6 +29,7 @@ mod log_action;
 mod manual;
 mod pane_live;
 mod pane_state;
+mod send;
 mod service;
 mod tasks;
 mod watcher_status;
@@ -106,6 +107,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     log_action::VERB,
     manual::VERB,
     pane_state::VERB,
+    send::VERB,
     service::VERB,
     tasks::VERB,
     watcher_status::VERB,

@@ -30,6 +30,7 @@ mod actuate;
 pub mod board;
 mod courier;
 mod deliver;
+mod drive;
 mod event;
 mod gather;
 mod health;
@@ -38,6 +39,8 @@ pub mod observe;
 pub mod outside;
 mod perform;
 mod reload;
+pub mod send;
+mod tally;
 mod witness;
 
 use courier::Courier;

@@ -48,7 +48,7 @@ impl Observer {
     }
 
     /// What the process tree of a pane says.
-    pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+    pub(crate) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
         let unknown = ProcessFacts::default();
         let Some(tree) = facts.pid.and_then(|pid| self.processes.tree(pid, now)) else { return unknown };
         let live = || tree.processes.iter().filter(|process| process.is_live());

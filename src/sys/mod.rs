@@ -2,6 +2,7 @@
 
 pub mod action_log;
 pub mod agent_program;
+pub mod alerts;
 pub mod child;
 pub mod clock;
 pub mod decisions;
@@ -24,6 +25,7 @@ pub mod space;
 pub mod stdin;
 pub mod systemd;
 pub mod takeover;
+pub mod target_lock;
 pub mod terminal;
 pub mod ticker;
 pub mod tmux;
