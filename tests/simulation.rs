@@ -1,6 +1,6 @@
 //! The real loop on a virtual clock, with a simulated tmux and simulated agents (`docs/simulation.md`).
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it did")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/sim/mod.rs"]
 mod sim;
