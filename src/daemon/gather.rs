@@ -43,6 +43,7 @@ impl Gatherer {
     /// Fetches everything that `needs` names.
     pub(super) async fn gather<T: Tmux>(&mut self, out: &Outside<T>, now: &Now, needs: &[Need]) -> Snapshot {
         let has = |need: Need| needs.contains(&need);
+        let settings = out.settings.get();
         let mut snapshot = Snapshot::default();
         if has(Need::Tmux) || has(Need::Panes) {
             match out.tmux.view().await {
@@ -69,14 +70,14 @@ impl Gatherer {
         if has(Need::ActionLog) {
             match action_log::read(&out.state) {
                 Ok(events) => {
-                    read_reports(&out.settings, &events, &mut snapshot);
+                    read_reports(&settings, &events, &mut snapshot);
                     snapshot.action_log = Gathered::Got(events);
                 }
                 Err(error) => snapshot.action_log = Gathered::Failed(error.to_string()),
             }
         }
         if has(Need::Local) {
-            snapshot.local = Gathered::Got(local(&out.settings).await);
+            snapshot.local = Gathered::Got(local(&settings).await);
         }
         if has(Need::ArchiveNames) {
             snapshot.archive_names = match files::list_names(&out.state.at("diffs")) {
@@ -85,16 +86,22 @@ impl Gatherer {
             };
         }
         if has(Need::Registry) {
-            snapshot.registry = text_of(&out.settings.root.join("monitor/services.registry"));
+            snapshot.registry = text_of(&settings.root.join("monitor/services.registry"));
         }
         if has(Need::StatusPage)
-            && let Some(path) = &out.settings.status_url_file
+            && let Some(path) = &settings.status_url_file
         {
             snapshot.status_page = text_of(path);
         }
         for need in needs {
-            if let Need::File(path) = need {
-                snapshot.files.insert(path, text_of(&out.state.at(path)));
+            match need {
+                Need::File(path) => {
+                    snapshot.files.insert(path, text_of(&out.state.at(path)));
+                }
+                Need::Stamp(path) => {
+                    snapshot.stamps.insert(path, files::stamp(&out.state.at(path)));
+                }
+                _ => {}
             }
         }
         snapshot
@@ -108,7 +115,7 @@ async fn watched_panes<T: Tmux>(
     view: &TmuxView,
     now: &Now,
 ) -> Gathered<Vec<crate::logic::snapshot::ObservedPane>> {
-    let settings = &out.settings;
+    let settings = out.settings.get();
     let Some(sessions) = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window) else {
         return Gathered::Failed(format!("no session holds a window named {}", settings.target_window));
     };

@@ -192,7 +192,7 @@ pub(super) fn fuse<T>(
     now: &Now,
 ) -> PaneVerdict {
     let hook = hook_facts(out, facts);
-    pane::fuse(facts, process, hook.as_ref(), screen, now.at, out.settings.hook_fresh)
+    pane::fuse(facts, process, hook.as_ref(), screen, now.at, out.settings.get().hook_fresh)
 }
 
 /// Judges one screen. A screen that panics the rules is not understood, and ends neither the sweep nor the watch.

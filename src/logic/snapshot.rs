@@ -213,6 +213,23 @@ impl StateText {
     }
 }
 
+/// What is known of a file without reading it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FileStamp {
+    /// No such file (or never asked for).
+    #[default]
+    Absent,
+    /// It is there.
+    At {
+        /// When it was last written.
+        modified: Timestamp,
+        /// Whether it has no content.
+        is_empty: bool,
+    },
+    /// It can't be looked at; the text says why.
+    Unreadable(String),
+}
+
 /// Everything a tick may look at.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -230,6 +247,8 @@ pub struct Snapshot {
     pub report_texts: BTreeMap<String, ReportText>,
     /// Small state files, by path relative to the state directory. A task names those it wants in its `files`.
     pub files: BTreeMap<&'static str, StateText>,
+    /// Files of which only the time matters, by path relative to the state directory.
+    pub stamps: BTreeMap<&'static str, FileStamp>,
     /// `monitor/services.registry`: names in it are not workers.
     pub registry: StateText,
     /// The file that `status_surface.url_file` names; absent if the setting is.

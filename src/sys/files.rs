@@ -9,10 +9,13 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
 use super::fault;
+use crate::logic::snapshot::FileStamp;
+use crate::logic::time::Timestamp;
 
 /// Largest state file that is read whole, in bytes.
 pub const MAX_STATE_BYTES: u64 = 8 << 20;
@@ -154,6 +157,38 @@ fn open_regular(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// When a file was last written and whether it has content; its text is not read.
+pub fn stamp(path: &Path) -> FileStamp {
+    match fs::metadata(path) {
+        Ok(metadata) => match metadata.modified() {
+            Ok(modified) => FileStamp::At { modified: timestamp(modified), is_empty: metadata.len() == 0 },
+            Err(error) => FileStamp::Unreadable(error.to_string()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => FileStamp::Absent,
+        Err(error) => FileStamp::Unreadable(error.to_string()),
+    }
+}
+
+/// Sets the time of a file; fine if it is not there.
+pub fn set_stamp(path: &Path, at: Timestamp) -> io::Result<()> {
+    let at = match u64::try_from(at.millis()) {
+        Ok(millis) => SystemTime::UNIX_EPOCH + Duration::from_millis(millis),
+        Err(_) => SystemTime::UNIX_EPOCH,
+    };
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    match OpenOptions::new().write(true).custom_flags(flags).open(path) {
+        Ok(file) => file.set_modified(at),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file's time; one before 1970 counts as 1970.
+fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
 /// Renames what can't be used to a free name beside it, `<name>.damaged.<n>`, so that nothing is overwritten.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     fault::write(path)?;
@@ -226,6 +261,20 @@ impl StateDir {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stamp_is_read_back_and_a_missing_file_has_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.ts");
+        assert_eq!(stamp(&path), FileStamp::Absent);
+        set_stamp(&path, Timestamp::from_secs(5)).unwrap();
+        assert_eq!(stamp(&path), FileStamp::Absent);
+        fs::write(&path, "").unwrap();
+        for at in [Timestamp::from_millis(1_759_000_000_250), Timestamp::from_secs(0)] {
+            set_stamp(&path, at).unwrap();
+            assert_eq!(stamp(&path), FileStamp::At { modified: at, is_empty: true });
+        }
+    }
 
     #[test]
     fn an_append_after_a_cut_line_stays_whole() {

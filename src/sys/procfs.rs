@@ -4,15 +4,22 @@
 //! what could not be read is `None`, never a guess. A view in which we can't see ourselves is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 
 /// Deepest level below a pane's process that is followed.
 const MAX_DEPTH: usize = 10;
 /// Most bytes of a command line that are read.
 const MAX_ARGV_BYTES: u64 = 64 << 10;
+/// Room for a `stat` line: about fifty numbers of at most twenty digits, and a name.
+const STAT_BYTES: usize = 2048;
 
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,6 +200,61 @@ impl ProcessTable {
     }
 }
 
+/// A process that is held by its directory in `/proc`, and the program that it ran when it was taken hold of.
+///
+/// The directory stays that process's own: once the process has ended, nothing can be read through it, even if another
+/// process has got the id. So two small reads tell whether the same process still runs the same program.
+#[derive(Debug)]
+pub struct Held {
+    /// Its directory.
+    dir: OwnedFd,
+    /// Where its link to the program file leads.
+    exe: Vec<u8>,
+    /// Its command line.
+    argv: Vec<u8>,
+}
+
+impl Held {
+    /// Takes hold of a process of a table; `None` if it has ended, has another program now, or can't be looked into.
+    pub fn take(process: &Process) -> Option<Self> {
+        Self::take_at(Path::new("/proc"), process)
+    }
+
+    fn take_at(root: &Path, process: &Process) -> Option<Self> {
+        let folder = root.join(process.pid.to_string());
+        let dir = openat(CWD, folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let stat = parse_stat_file(open_in(&dir, "stat")?)?;
+        let exe = readlinkat(&dir, "exe", Vec::new()).ok()?.into_bytes();
+        let mut argv = Vec::new();
+        open_in(&dir, "cmdline")?.take(MAX_ARGV_BYTES).read_to_end(&mut argv).ok()?;
+        let path = program(Path::new(OsStr::from_bytes(&exe)));
+        let is_same = stat.start_ticks == process.start_ticks
+            && process.exe.as_ref() == Some(&path)
+            && process.argv.as_ref() == Some(&words(&argv));
+        is_same.then_some(Self { dir, exe, argv })
+    }
+
+    /// Whether the process lives and runs the same program, file and arguments. What can't be read counts as `false`.
+    pub fn runs_the_same(&self) -> bool {
+        let room = Vec::with_capacity(self.exe.len() + 1);
+        // A process that has ended has no program file, not even before its parent has noticed.
+        let has_file = readlinkat(&self.dir, "exe", room).is_ok_and(|exe| exe.as_bytes() == self.exe);
+        has_file && self.has_arguments().unwrap_or(false)
+    }
+
+    /// Whether the command line is the same. A longer one shows by the byte for which there is room.
+    fn has_arguments(&self) -> Option<bool> {
+        let mut bytes = vec![0; self.argv.len() + 1];
+        let read = open_in(&self.dir, "cmdline")?.read(&mut bytes).ok()?;
+        Some(bytes.get(..read)? == self.argv)
+    }
+}
+
+/// Opens a file of a process's directory.
+fn open_in(dir: &OwnedFd, name: &str) -> Option<fs::File> {
+    openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok().map(fs::File::from)
+}
+
 /// The tree below one process. For several, read one [`ProcessTable`].
 pub fn tree(pid: u32) -> Result<Vec<Process>, ProcError> {
     ProcessTable::read()?.below(pid)
@@ -227,8 +289,15 @@ fn boot_id_at(root: &Path) -> Option<String> {
 
 /// Reads the line about one process; `None` if it has ended or the line is odd.
 fn read_stat(root: &Path, pid: u32) -> Option<Stat> {
-    let bytes = fs::read(root.join(pid.to_string()).join("stat")).ok()?;
-    parse_stat(&String::from_utf8_lossy(&bytes))
+    parse_stat_file(fs::File::open(root.join(format!("{pid}/stat"))).ok()?)
+}
+
+/// Reads an opened `stat` file, in one read.
+fn parse_stat_file(mut file: fs::File) -> Option<Stat> {
+    let mut bytes = [0; STAT_BYTES];
+    // The kernel gives the whole line at once; one that fills all the room may have been cut.
+    let read = file.read(&mut bytes).ok().filter(|&read| read < STAT_BYTES)?;
+    parse_stat(&String::from_utf8_lossy(bytes.get(..read)?))
 }
 
 /// Reads a `stat` line: `pid (comm) state ppid ...`.
@@ -239,7 +308,10 @@ fn parse_stat(line: &str) -> Option<Stat> {
     let (head, tail) = line.rsplit_once(')')?;
     let comm = head.split_once('(')?.1.to_owned();
     // The first field after the name is number 3.
-    let fields: Vec<&str> = tail.split_whitespace().collect();
+    let mut fields = [""; 20];
+    for (place, field) in fields.iter_mut().zip(tail.split_ascii_whitespace()) {
+        *place = field;
+    }
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
         ppid: u32::try_from(number(4)?).ok()?,
@@ -266,11 +338,16 @@ fn program(exe: &Path) -> String {
 fn read_argv(path: &Path) -> Option<Vec<String>> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(MAX_ARGV_BYTES).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+    Some(words(&bytes))
+}
+
+/// The words of a command line.
+fn words(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
     if text.is_empty() {
-        return Some(Vec::new());
+        return Vec::new();
     }
-    Some(text.strip_suffix('\0').unwrap_or(&text).split('\0').map(str::to_owned).collect())
+    text.strip_suffix('\0').unwrap_or(&text).split('\0').map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -326,6 +403,62 @@ mod tests {
         let dir = fake(&[(1, 0, "init", 'S')]);
         assert!(matches!(ProcessTable::read_at(dir.path(), 4711), Err(ProcError::Blind(_))));
         assert!(matches!(ProcessTable::read_at(Path::new("/nonexistent"), 1), Err(ProcError::Unreadable { .. })));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "real programs have to be started")]
+    fn a_held_process_is_told_from_what_it_or_its_id_becomes() {
+        use std::io::{BufRead as _, BufReader, Write as _};
+        use std::process::{Command, Stdio};
+        // The same file with other arguments, as a launcher of scripts starts one after the other.
+        let script = "echo 1; read go; exec sh -c 'echo 2; read end; exec cat' sh";
+        let mut child =
+            Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut input = child.stdin.take().unwrap();
+        let process = || tree(child.id()).unwrap().remove(0);
+        assert_eq!(lines.next().unwrap().unwrap(), "1");
+        let first = process();
+        let held = Held::take(&first).unwrap();
+        assert!(held.runs_the_same());
+        input.write_all(b"\n").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "2");
+        assert!(!held.runs_the_same(), "other arguments");
+        assert!(Held::take(&first).is_none(), "it is not any more what the table says");
+        let held = Held::take(&process()).unwrap();
+        input.write_all(b"\nx\n").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "x");
+        assert!(!held.runs_the_same(), "another program file");
+        let last = process();
+        let held = Held::take(&last).unwrap();
+        assert!(held.runs_the_same());
+        assert!(
+            Held::take(&Process { start_ticks: last.start_ticks + 1, ..last.clone() }).is_none(),
+            "another process"
+        );
+        drop(input);
+        // It has ended once its output is closed; nobody has waited for it yet.
+        assert!(lines.next().is_none());
+        while tree(child.id()).unwrap()[0].is_live() {
+            std::thread::yield_now();
+        }
+        assert!(!held.runs_the_same(), "it has ended");
+        child.wait().unwrap();
+        assert!(!held.runs_the_same(), "its id is free");
+    }
+
+    #[test]
+    fn a_held_process_with_a_longer_or_shorter_command_line_is_another() {
+        let dir = fake(&[(1, 0, "init", 'S'), (10, 1, "claude", 'S')]);
+        std::os::unix::fs::symlink("/opt/claude", dir.path().join("10/exe")).unwrap();
+        let process = ProcessTable::read_at(dir.path(), 1).unwrap().below(10).unwrap().remove(0);
+        let held = Held::take_at(dir.path(), &process).unwrap();
+        for (argv, same) in
+            [("claude\0--flag\0", true), ("claude\0--flag\0x", false), ("claude\0--flag", false), ("", false)]
+        {
+            fs::write(dir.path().join("10/cmdline"), argv).unwrap();
+            assert_eq!(held.runs_the_same(), same, "{argv:?}");
+        }
     }
 
     #[test]

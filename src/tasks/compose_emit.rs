@@ -3,7 +3,7 @@
 //! Called twice it says the same again: an emit with the hash of one that is under way is the same emit, and what a
 //! delivery may have retired is not told from data that is older than it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::snapshot_local::BASELINE_FILE;
@@ -11,7 +11,7 @@ use super::{Class, Need, Out, TASKS, Task, TaskSpec};
 use crate::config::resolved::{Settings, StatusSurface};
 use crate::logic::action::Action;
 use crate::logic::emit::bells::absorb_clearing;
-use crate::logic::emit::choose::{reason, staged_max_age, tellable, workspace};
+use crate::logic::emit::choose::{gaps, reason, staged_max_age, tellable, workspace};
 use crate::logic::emit::compose::{Draft, compose};
 use crate::logic::emit::dedup::{RING_FILE, Ring, is_within, quiet_period};
 use crate::logic::emit::footer::{FooterFacts, Surface, footer};
@@ -23,6 +23,12 @@ const DASHBOARD_FILE: &str = "dashboard-updated.ts";
 
 /// The producers that the startup sweep waits for.
 const SWEPT: [&str; 4] = ["bell_windows", "idle_section", "pending_decisions", "snapshot_local"];
+
+/// The producer of the roster that the `workspace:` line counts.
+const ROSTER: &str = "idle_section";
+
+/// The other producers that stage something at each run: one that has not run in time is named.
+const EXPECTED: [&str; 3] = ["bell_windows", "pending_decisions", "snapshot_local"];
 
 /// How long the startup sweep waits for them.
 const SWEEP_WAIT: Duration = Duration::from_secs(20);
@@ -48,7 +54,7 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
         Need::File(BASELINE_FILE),
     ],
     doc: "Composes the report if any task staged a signal.",
-    build: |settings| Box::new(ComposeEmit::new(settings)),
+    build: || Box::new(ComposeEmit::default()),
 };
 
 /// An emit that was handed to the delivery.
@@ -63,28 +69,9 @@ struct Composed {
     seen: Option<Timestamp>,
 }
 
-/// What the footer is made from, as far as the settings say.
-struct FooterSettings {
-    /// `status_surface.kind`.
-    surface: StatusSurface,
-    /// `status_surface.url_file`.
-    url_file: Option<String>,
-    /// `status_surface.feed`.
-    feed: Option<String>,
-}
-
 /// Memory of the task.
+#[derive(Default)]
 struct ComposeEmit {
-    /// Each producer, and the age from which its data counts as missing.
-    max_ages: Vec<(&'static str, Duration)>,
-    /// The footer's settings.
-    footer: FooterSettings,
-    /// `monitor.emit_section_max_lines`.
-    section_max_lines: usize,
-    /// `monitor.emit_dedup_max_quiet_seconds`.
-    max_quiet: Duration,
-    /// `monitor.emit_cooldown_seconds`.
-    repeat_quiet: Duration,
     /// When the first run was; the startup sweep waits from then on.
     started: Option<Duration>,
     /// Whether the startup sweep is over.
@@ -96,25 +83,6 @@ struct ComposeEmit {
 }
 
 impl ComposeEmit {
-    fn new(settings: &Settings) -> Self {
-        let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        Self {
-            max_ages: TASKS.iter().map(|task| (task.name, staged_max_age((task.every)(settings)))).collect(),
-            footer: FooterSettings {
-                surface: settings.status_surface.clone(),
-                url_file: shown(&settings.status_url_file),
-                feed: shown(&settings.status_feed),
-            },
-            section_max_lines: settings.section_max_lines,
-            max_quiet: settings.dedup_max_quiet,
-            repeat_quiet: settings.emit_cooldown,
-            started: None,
-            swept: false,
-            composed: VecDeque::new(),
-            noted: None,
-        }
-    }
-
     /// Whether the startup sweep still has to wait for a producer.
     fn must_wait(&mut self, now: &Now, snap: &Snapshot) -> bool {
         let started = *self.started.get_or_insert(now.uptime);
@@ -156,8 +124,13 @@ impl ComposeEmit {
     }
 }
 
+/// Each producer, and the age from which its data counts as missing.
+fn max_ages(settings: &Settings) -> Vec<(&'static str, Duration)> {
+    TASKS.iter().map(|task| (task.name, staged_max_age((task.every)(settings)))).collect()
+}
+
 impl Task for ComposeEmit {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
         // The sweep is over when something of this run has arrived, or when there was nothing to tell.
         self.swept |= snap.told;
         let sweeping = !self.swept;
@@ -174,7 +147,8 @@ impl Task for ComposeEmit {
         let file = |name: &str| snap.files.get(name).unwrap_or(&absent);
         let ring = Ring::parse(file(RING_FILE).text().unwrap_or(""));
         let delivered = self.delivered(now, &ring);
-        let tellable = tellable(now, &snap.staged, &self.max_ages, &delivered);
+        let max_ages = max_ages(settings);
+        let tellable = tellable(now, &snap.staged, &max_ages, &delivered);
         let mut producers: Vec<&'static str> = tellable.iter().map(|(name, _)| *name).collect();
         producers.dedup();
         let mut sections: Vec<_> = tellable.into_iter().map(|(_, section)| section).collect();
@@ -182,33 +156,37 @@ impl Task for ComposeEmit {
             self.swept = true;
             return;
         };
-        let quiet = if sweeping { None } else { quiet_period(&sections, self.max_quiet, self.repeat_quiet) };
+        let quiet =
+            if sweeping { None } else { quiet_period(&sections, settings.dedup_max_quiet, settings.emit_cooldown) };
         absorb_clearing(&mut sections, BASELINE_FILE, file(BASELINE_FILE).text());
 
-        let surface = match &self.footer.surface {
+        let surface = match &settings.status_surface {
             StatusSurface::Dashboard => Surface::Dashboard,
             StatusSurface::External => Surface::External,
             StatusSurface::Unknown(kind) => Surface::Unknown(kind),
         };
+        let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let (url_file, feed) = (shown(&settings.status_url_file), shown(&settings.status_feed));
         let facts = FooterFacts {
             surface,
             last_put: file(DASHBOARD_FILE),
-            url_file: self.footer.url_file.as_deref(),
+            url_file: url_file.as_deref(),
             url: &snap.status_page,
-            feed: self.footer.feed.as_deref(),
+            feed: feed.as_deref(),
         };
-        let idle = "idle_section";
-        let max_age = self.max_ages.iter().find(|(name, _)| *name == idle).map_or(Duration::ZERO, |(_, age)| *age);
+        let roster = snap.staged.get(ROSTER).and_then(|staged| staged.roster.as_deref());
+        let max_age = max_ages.iter().find(|(name, _)| *name == ROSTER).map_or(Duration::ZERO, |(_, age)| *age);
+        let gaps = gaps(now, &snap.staged, &max_ages, &EXPECTED);
         let emit = compose(
             now,
             &Draft {
                 reason: if sweeping { "startup-sweep" } else { poll_reason },
                 nonce: &snap.nonce,
                 repeat_of: snap.repeat_of.as_ref(),
-                workspace: &workspace(now, snap.staged.get(idle), max_age),
+                workspace: &workspace(now, roster, max_age, &BTreeSet::new(), &gaps),
                 sections,
                 footer: footer(now, &facts),
-                section_max_lines: self.section_max_lines,
+                section_max_lines: settings.section_max_lines,
             },
         );
         if let (Some(quiet), Some(last)) = (quiet, ring.last(&emit.stable_hash))
@@ -228,12 +206,15 @@ impl Task for ComposeEmit {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::super::testing::{at, settings};
     use super::*;
     use crate::logic::action::Emit;
     use crate::logic::emit::dedup::Delivered;
     use crate::logic::ids::WindowId;
     use crate::logic::signal::{Commit, Section, SectionKind, StagedSignal};
+    use crate::logic::worker::roster::Roster;
 
     /// The task with a ring, and producers that stage what the test says.
     struct Lab {
@@ -247,7 +228,7 @@ mod tests {
         /// A watcher whose startup sweep found nothing.
         fn running() -> Self {
             let mut lab =
-                Self { task: ComposeEmit::new(&settings()), ring: String::new(), staged: BTreeMap::new(), told: false };
+                Self { task: ComposeEmit::default(), ring: String::new(), staged: BTreeMap::new(), told: false };
             for name in SWEPT {
                 lab.stage(name, 1000, &[]);
             }
@@ -256,13 +237,13 @@ mod tests {
         }
 
         fn starting() -> Self {
-            Self { task: ComposeEmit::new(&settings()), ring: String::new(), staged: BTreeMap::new(), told: false }
+            Self { task: ComposeEmit::default(), ring: String::new(), staged: BTreeMap::new(), told: false }
         }
 
         fn stage(&mut self, name: &'static str, secs: i64, sections: &[Section]) {
-            let workspace = (name == "idle_section").then(|| "1 busy".to_owned());
             let at = Timestamp::from_secs(secs);
-            let signal = StagedSignal { at, sections: sections.to_vec(), workspace, ..StagedSignal::default() };
+            let roster = (name == "idle_section").then(|| Rc::new(Roster { at, ..Roster::default() }));
+            let signal = StagedSignal { at, sections: sections.to_vec(), roster, ..StagedSignal::default() };
             self.staged.insert(name, signal);
         }
 
@@ -275,7 +256,7 @@ mod tests {
                 ..Snapshot::default()
             };
             let mut out = Out::default();
-            self.task.decide(&at(secs), &snap, &mut out);
+            self.task.decide(&at(secs), &settings(), &snap, &mut out);
             out.actions
         }
 
@@ -435,8 +416,8 @@ mod tests {
     fn old_staged_data_is_not_told() {
         let mut lab = Lab::running();
         lab.stage("bell_windows", 1000, &[bell()]);
-        assert!(lab.emit(1090).is_some());
-        assert_eq!(lab.run(1091), []);
+        assert!(lab.emit(1060).is_some());
+        assert_eq!(lab.run(1061), []);
     }
 
     #[test]
@@ -444,7 +425,9 @@ mod tests {
         let mut lab = Lab::running();
         lab.stage("bell_windows", 1200, &[bell()]);
         let emit = lab.emit(1200).unwrap();
-        assert!(emit.body.contains("\nworkspace: STALE (as of 3m ago) 1 busy\n"), "{}", emit.body);
+        assert!(emit.body.contains("\nworkspace: STALE (as of 3m ago) 0 busy | "), "{}", emit.body);
+        let named = "(STALE: pending_decisions as of 3m ago; STALE: snapshot_local as of 3m ago)\n";
+        assert!(emit.body.contains(named), "{}", emit.body);
     }
 
     #[test]
@@ -453,7 +436,7 @@ mod tests {
         lab.stage("bell_windows", 1000, &[bell()]);
         let snap = Snapshot { staged: lab.staged.clone(), ..Snapshot::default() };
         let mut out = Out::default();
-        lab.task.decide(&at(1001), &snap, &mut out);
+        lab.task.decide(&at(1001), &settings(), &snap, &mut out);
         assert_eq!(out.actions, []);
     }
 }

@@ -3,6 +3,7 @@
 //! The ring is a guard against storms. It must not swallow a new event, so an emit that carries something which its
 //! last delivery retired counts as a repetition for a short time only.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -31,20 +32,17 @@ static VOLATILE: LazyLock<[(Regex, &'static str); 3]> = LazyLock::new(|| {
     ]
 });
 
+/// Lines that are no news: the counts of a lively fleet would make a standing condition new at every poll.
+const NO_NEWS: [&str; 3] = ["workspace: ", "last put: ", "--- nexus-emit-sig "];
+
 /// Hex SHA-256 of an emit's body without what changes by itself; equal means "says the same".
 pub fn stable_hash(body: &str) -> String {
     let mut hasher = Sha256::new();
     for line in body.lines() {
-        if line.starts_with("last put: ") || line.starts_with("--- nexus-emit-sig ") {
+        if NO_NEWS.iter().any(|start| line.starts_with(start)) {
             continue;
         }
-        let mut line = std::borrow::Cow::Borrowed(line);
-        for (pattern, stand_in) in VOLATILE.iter() {
-            if let std::borrow::Cow::Owned(changed) = pattern.replace_all(&line, *stand_in) {
-                line = std::borrow::Cow::Owned(changed);
-            }
-        }
-        hasher.update(line.as_bytes());
+        hasher.update(steady(line).as_bytes());
         hasher.update(b"\n");
     }
     let mut hex = String::with_capacity(64);
@@ -53,6 +51,17 @@ pub fn stable_hash(body: &str) -> String {
         let _infallible = write!(hex, "{byte:02x}");
     }
     hex
+}
+
+/// A line without what changes by itself.
+pub fn steady(line: &str) -> Cow<'_, str> {
+    let mut line = Cow::Borrowed(line);
+    for (pattern, stand_in) in VOLATILE.iter() {
+        if let Cow::Owned(changed) = pattern.replace_all(&line, *stand_in) {
+            line = Cow::Owned(changed);
+        }
+    }
+    line
 }
 
 /// One delivered emit: when, and what it said.
@@ -133,7 +142,7 @@ mod tests {
     fn what_changes_by_itself_is_not_hashed() {
         check("idle 8m", "idle 1h12m", true);
         check("idle 8m", "idle 59s", true);
-        check("0 awaiting-input", "12 awaiting-input", true);
+        check("1 busy", "STALE (as of 3m ago) 2 busy", true);
         check("2026-05-11T13:42:01-07:00", "2026-05-11T13:43:01-07:00", true);
         check("a1b2c3", "ffffff", true);
         check("last put: x", "last put: y", true);
@@ -142,9 +151,15 @@ mod tests {
     #[test]
     fn what_is_said_is_hashed() {
         check("w3", "w4", false);
-        check("1 busy", "2 busy", false);
         check("(poll)", "(poll-resurface)", false);
         check("WITHOUT wrap-up", "with wrap-up", false);
+    }
+
+    #[test]
+    fn a_steady_line_has_no_ages_and_no_count_of_who_waits() {
+        assert_eq!(steady("  - w3 idle-too-long 25h00m (state=idle)"), "  - w3 idle-too-long AGE (state=idle)");
+        assert_eq!(steady("1 busy | 12 awaiting-input"), "1 busy | N awaiting-input");
+        assert_eq!(steady("  - w3 (active, state=busy)"), "  - w3 (active, state=busy)");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! [`sections`] is the table of what can stand on the page; [`compose`] makes the page; [`choose`] says whether to
 //! send one and why; [`dedup`] says whether it was said before; [`clean`] makes text from outside safe; [`archive`]
-//! names the copies. [`bells`] and [`decisions`] turn what was gathered into sections.
+//! names the copies. [`bells`], [`decisions`] and [`full_state`] turn what was gathered into sections.
 
 pub mod archive;
 pub mod bells;
@@ -12,6 +12,7 @@ pub mod compose;
 pub mod decisions;
 pub mod dedup;
 pub mod footer;
+pub mod full_state;
 pub mod sections;
 
 #[cfg(test)]
