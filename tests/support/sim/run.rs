@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nexus_watcher::agents::Profiles;
 use nexus_watcher::config::resolved::Settings;
+use nexus_watcher::daemon::board::Board;
 use nexus_watcher::daemon::observe::Observer;
 use nexus_watcher::daemon::{self, Outside, Run};
 use nexus_watcher::logic::time::Timestamp;
@@ -113,8 +114,9 @@ async fn live(plan: &Plan, root: &Path) -> Report {
                 tmux: tmux.clone(),
                 clock,
                 state: fleet.borrow().state.clone(),
-                settings: settings.clone(),
+                settings: settings.clone().into(),
                 env: Box::new(BTreeMap::from([("HOME".to_owned(), root.join("home").display().to_string())])),
+                board: Board::default(),
                 observer: Observer::with(Rc::clone(&profiles), Box::new(tmux.processes())),
             };
             switches.ended.set(false);
