@@ -9,7 +9,9 @@ use crate::config::resolved::Settings;
 use crate::logic::emit::notices::install_failed_at;
 use crate::logic::hook::Notification;
 use crate::logic::schedule::{Nudge, WatchedFile};
-use crate::logic::snapshot::{FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView};
+use crate::logic::snapshot::{
+    FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView,
+};
 use crate::logic::time::Now;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
