@@ -17,7 +17,7 @@ use crate::logic::action::Action;
 use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
 use crate::logic::instance::records::Cycle;
-use crate::logic::schedule::{Limits, Mode, Schedule};
+use crate::logic::schedule::{Limits, Mode, Nudge, Schedule};
 use crate::logic::signal::{Commit, StagedSignal};
 use crate::logic::snapshot::{Gathered, Snapshot};
 use crate::logic::time::Now;
@@ -99,6 +99,7 @@ struct Daemon<T> {
     gatherer: Gatherer,
     health: Health,
     cycle: Cycle,
+    nudge: Nudge,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
@@ -121,6 +122,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             gatherer: Gatherer::new(&outside.state),
             health: Health::default(),
             cycle: Cycle::default(),
+            nudge: Nudge::default(),
             out: Rc::new(outside),
             schedule,
             tasks,
@@ -167,6 +169,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let mut woken_at = Duration::ZERO;
         loop {
             self.tick().await;
+            self.nudge();
             self.progress("loop-tick");
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
@@ -230,6 +233,8 @@ impl<T: Tmux + 'static> Daemon<T> {
             .iter()
             .filter(|(spec, _)| due.contains(&spec.name))
             .flat_map(|(spec, _)| spec.needs.iter().copied())
+            // They ride the startup sweep only, and to look for them lists the whole directory.
+            .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
         let mut snapshot = self.gatherer.gather(&self.out, &now, &needs).await;
         match &snapshot.tmux {
@@ -239,6 +244,13 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         for name in due {
             self.run_task(name, &mut snapshot).await;
+        }
+    }
+
+    /// Pulls the emit forward when another program wrote something worth telling soon. What it wrote is not read here.
+    fn nudge(&mut self) {
+        if self.nudge.advanced(&gather::watched(&self.out.state)) {
+            self.schedule.nudge(COMPOSE, &self.out.clock.now());
         }
     }
 

@@ -14,12 +14,14 @@ mod decision;
 mod effects;
 mod failure;
 mod heartbeat;
+mod notification;
 mod payload;
 mod receipt;
 mod settings;
 
 pub use effects::{Effect, HookContext, Prior, effects_of};
 pub use heartbeat::Heartbeat;
+pub use notification::{Notification, asked_since};
 pub use payload::{Event, Payload};
 pub use receipt::Receipt;
 pub use settings::{HookCommand, claude_settings};
