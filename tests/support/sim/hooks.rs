@@ -121,7 +121,7 @@ fn absent(error: io::Error) -> io::Result<()> {
 }
 
 /// Sets a file's modification time to the machine's clock.
-fn set_time(path: &Path, at: Timestamp) -> io::Result<()> {
+pub(crate) fn set_time(path: &Path, at: Timestamp) -> io::Result<()> {
     let since = Duration::from_millis(u64::try_from(at.millis()).unwrap_or(0));
     File::open(path)?.set_modified(SystemTime::UNIX_EPOCH + since)
 }
