@@ -32,6 +32,7 @@ mod look;
 pub mod observe;
 pub mod outside;
 mod perform;
+mod recall;
 mod witness;
 
 use courier::Courier;

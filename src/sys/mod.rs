@@ -16,6 +16,7 @@ pub mod logging;
 pub mod processes;
 pub mod procfs;
 pub mod seed;
+pub mod stamp;
 pub mod stdin;
 pub mod terminal;
 pub mod ticker;
