@@ -45,20 +45,21 @@ impl Observer {
 
     /// What the process tree of a pane says now.
     pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
-        if let Some(known) = self.recall.borrow_mut().pane(facts.pane).process.as_ref().and_then(|it| it.proven(facts))
-        {
-            return known.clone();
+        let proven = |known: &mut Known| known.proven(facts, now).cloned();
+        let known = self.recall.borrow_mut().pane(facts.pane).process.as_mut().and_then(proven);
+        if let Some(known) = known {
+            return known;
         }
         let (found, hold) = self.walk(facts, now);
         self.recall.borrow_mut().pane(facts.pane).process = Some(Known::new(facts.pid, *now, found.clone(), hold));
         found
     }
 
-    /// The same for a sweep: a pane without an agent in which nothing moves is not looked into each time.
-    fn processes_or_none(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
-        let none = |known: &Known| known.still_none(facts, now).cloned();
-        let none = self.recall.borrow_mut().pane(facts.pane).process.as_ref().and_then(none);
-        none.unwrap_or_else(|| self.processes(facts, now))
+    /// The same for a sweep: a pane in which nothing moves is not looked into each time.
+    fn processes_believed(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+        let believed = |known: &Known| known.believed(facts, now).cloned();
+        let known = self.recall.borrow_mut().pane(facts.pane).process.as_ref().and_then(believed);
+        known.unwrap_or_else(|| self.processes(facts, now))
     }
 
     /// Walks the process tree of a pane, and takes hold of the agent if there is one.
@@ -128,7 +129,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
     let mut sweep = Sweep::over(observer, &view.panes, now);
     out.tmux.read(&mut sweep).await?;
     let Sweep { processes, verdicts, .. } = sweep;
-    let mut observed = Vec::with_capacity(view.panes.len());
+    let mut list = Vec::with_capacity(view.panes.len());
     let mut recall = observer.recall.borrow_mut();
     for ((facts, process), verdict) in view.panes.iter().zip(&processes).zip(verdicts) {
         let pane = recall.pane(facts.pane);
@@ -141,9 +142,9 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         };
         let hook = pane.hook(&out.state, facts);
         let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.hook_fresh);
-        observed.push(ObservedPane { facts: facts.clone(), verdict });
+        list.push(ObservedPane { facts: facts.clone(), verdict });
     }
-    Ok(observed)
+    Ok(list)
 }
 
 /// One pass over panes: asks for the screens that changed, and judges each while tmux prints the next.
@@ -179,7 +180,7 @@ impl<'a> Sweep<'a> {
     /// Whether a pane's screen has to be read.
     fn wants(&mut self, at: usize, facts: &PaneFacts) -> bool {
         if at >= self.processes.len() {
-            self.processes.push(self.observer.processes_or_none(facts, self.now));
+            self.processes.push(self.observer.processes_believed(facts, self.now));
         }
         let Some(process) = self.processes.get(at) else { return false };
         let is_current = |screen: &Screen| screen.is_current(facts, process);

@@ -217,7 +217,7 @@ impl Tmux for TmuxClient {
         if answers.len() != requests.len() {
             return Err(missing(READING));
         }
-        answers.into_iter().map(|answer| captured(answer)).collect()
+        answers.into_iter().map(captured).collect()
     }
 
     async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {

@@ -33,7 +33,7 @@ use super::{TmuxError, WindowId};
 
 /// Replies outstanding at once. tmux keeps unread replies in memory without bound (issue 5553), and eight captures are
 /// a few screenfuls.
-const IN_FLIGHT: usize = 8;
+const IN_FLIGHT: usize = 16;
 
 /// Room in the pipe, the most that anybody may ask of Linux by default.
 const PIPE_BYTES: usize = 1 << 20;
