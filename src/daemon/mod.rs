@@ -38,6 +38,7 @@ mod look;
 pub mod observe;
 pub mod outside;
 mod perform;
+mod recall;
 mod reload;
 pub mod send;
 mod tally;

@@ -22,6 +22,7 @@ pub mod procfs;
 pub mod seed;
 pub mod settings_file;
 pub mod space;
+pub mod stamp;
 pub mod stdin;
 pub mod systemd;
 pub mod takeover;
