@@ -26,6 +26,7 @@ mod log_action;
 mod pane_live;
 mod pane_state;
 mod tasks;
+mod watcher;
 mod watcher_status;
 
 /// One verb of `ng`.
@@ -95,6 +96,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     log_action::VERB,
     pane_state::VERB,
     tasks::VERB,
+    watcher::VERB,
     watcher_status::VERB,
 ];
 
