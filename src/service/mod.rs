@@ -250,6 +250,8 @@ impl Service<'_> {
     async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<()> {
         let settings = self.settings;
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
+        // Before anything slow: until somebody listens, a hang-up ends the process.
+        let reload = reload_when_told(live.clone())?;
         let board = Board::default();
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         if how != Run::Observe {
@@ -262,7 +264,7 @@ impl Service<'_> {
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),
-            settings: live.clone(),
+            settings: live,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
             board: board.clone(),
@@ -274,7 +276,6 @@ impl Service<'_> {
             }
             std::future::pending::<()>().await;
         };
-        let reload = reload_when_told(live)?;
         let run = daemon::run(outside, how, wake, end);
         tokio::select! {
             ended = run => ended,
