@@ -254,6 +254,8 @@ impl Service<'_> {
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
         let board = Board::default();
         let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
+        // Before anything slow: until somebody listens, a hang-up ends the process.
+        let reload = reload_when_told(live.clone(), &notifier)?;
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         if how != Run::Observe {
             say_what_is_awaited(&tmux, &settings.target_window).await;
@@ -265,7 +267,7 @@ impl Service<'_> {
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),
-            settings: live.clone(),
+            settings: live,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
             board,
@@ -277,7 +279,6 @@ impl Service<'_> {
             }
             std::future::pending::<()>().await;
         };
-        let reload = reload_when_told(live, &notifier)?;
         let end = async {
             end.await;
             if how != Run::Observe {
