@@ -70,9 +70,10 @@ fn world(server: &Server) -> World {
         tmux: Counting { inner: TmuxClient::new(Socket::Path(server.socket()), None), captures: Cell::new(0) },
         clock: Clock::System,
         state: StateDir::new(dir.join("monitor/.state")),
-        settings: nexus_watcher::config::resolved::Settings::defaults(&dir),
+        settings: nexus_watcher::config::resolved::Settings::defaults(&dir).into(),
         env: Box::new(env),
         observer: observe::Observer::new().unwrap(),
+        board: nexus_watcher::daemon::board::Board::default(),
     }
 }
 

@@ -204,7 +204,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
-            () = notifier.attend() => Ok(()),
+            () = notifier.attend(&log) => Ok(()),
             () = reload => Ok(()),
         }
     });

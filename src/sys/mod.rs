@@ -13,6 +13,7 @@ pub mod hook_files;
 pub mod instance;
 pub mod liveness;
 pub mod lock;
+pub mod log_file;
 pub mod logging;
 pub mod processes;
 pub mod procfs;
