@@ -4,6 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::{Invocation, Verb, render};
 use crate::logic::delivery::journal::{self, Row};
+use crate::sys::archived;
 use crate::sys::files::{self, StateDir};
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
@@ -36,7 +37,7 @@ fn command() -> Command {
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let state = super::state_dir(invocation)?;
     let path = state.at(journal::EMITS);
-    let text = files::read_tail(&path, MAX_LOG_BYTES)
+    let text = archived::read_tail(&state, journal::EMITS, MAX_LOG_BYTES)
         .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?
         .unwrap_or_default();
     let (rows, unreadable) = journal::fold(&text);

@@ -1,6 +1,7 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
 pub mod action_log;
+pub mod archived;
 pub mod child;
 pub mod clock;
 pub mod decisions;
