@@ -67,30 +67,25 @@ pub fn read_tail(state: &StateDir, name: &str, max_bytes: u64) -> io::Result<Opt
 }
 
 fn read_once(state: &StateDir, name: &str, max_bytes: u64) -> io::Result<Option<String>> {
-    let mut text = files::read_tail(&state.at(name), max_bytes)?;
-    let mut older: Vec<(u64, String)> = Vec::new();
-    let length = |text: &Option<String>| text.as_ref().map_or(0, |text| text.len() as u64);
-    if is_whole(state, name, max_bytes) {
-        older = archives(state, name)?;
-    }
-    while let Some((_, archive)) = older.pop() {
-        let room = max_bytes.saturating_sub(length(&text));
-        if room == 0 {
-            break;
-        }
-        let Some(mut before) = files::read_tail(&state.at(&archive), room)? else { continue };
-        if !before.is_empty() && !before.ends_with('\n') {
+    let mut text: Option<String> = None;
+    let mut room = max_bytes;
+    let names = archives(state, name)?.into_iter().map(|(_, archive)| archive).chain([name.to_owned()]);
+    for name in names.rev() {
+        let path = state.at(&name);
+        let Some(mut before) = files::read_tail(&path, room)? else { continue };
+        if !before.is_empty() && !before.ends_with('\n') && text.is_some() {
             // A line that was cut off is not continued by the next file.
             before.push('\n');
         }
         text = Some(before + &text.unwrap_or_default());
+        // What does not fit whole ends it: an older file would leave a gap.
+        let length = fs::metadata(&path).map_or(u64::MAX, |about| about.len());
+        match room.checked_sub(length) {
+            Some(left) if left > 0 => room = left,
+            _ => break,
+        }
     }
     Ok(text)
-}
-
-/// Whether the log itself is shorter than what is asked for, so that its archives have a part in that.
-fn is_whole(state: &StateDir, name: &str, max_bytes: u64) -> bool {
-    fs::metadata(state.at(name)).map_or(0, |about| about.len()) < max_bytes
 }
 
 /// The archives of a log, oldest first.
@@ -165,7 +160,7 @@ mod tests {
         fs::write(state.at("log.20"), "c\ncut off").unwrap();
         fs::write(state.at("log.lock"), "no\n").unwrap();
         // The newest events stand in an archive, right after a rotation.
-        assert_eq!(read_tail(&state, "log", 100).unwrap().unwrap(), "a\nb\nc\ncut off\n");
+        assert_eq!(read_tail(&state, "log", 100).unwrap().unwrap(), "a\nb\nc\ncut off");
         fs::write(state.at("log"), "d\ne\n").unwrap();
         assert_eq!(read_tail(&state, "log", 100).unwrap().unwrap(), "a\nb\nc\ncut off\nd\ne\n");
         // A line that is cut by the bound is left out.
