@@ -19,9 +19,10 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
 };
 
 /// Logs that grow with every event, relative to the state directory.
-const STATE_LOGS: [&str; 6] = [
+const STATE_LOGS: [&str; 7] = [
     "action-log.jsonl",
     "emits.jsonl",
+    "sends.jsonl",
     "watcher-alerts.log",
     "watcher-spawns.log",
     "watcher-unstick.log",
@@ -84,6 +85,7 @@ mod tests {
             [
                 ("action-log.jsonl", 10),
                 ("emits.jsonl", 10),
+                ("sends.jsonl", 10),
                 ("watcher-alerts.log", 10),
                 ("watcher-spawns.log", 10),
                 ("watcher-unstick.log", 10),
