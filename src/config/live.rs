@@ -29,6 +29,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often a file that can't be used is read again although it looks the same, since the reason may be elsewhere.
 const RETRY_EVERY: Duration = Duration::from_secs(60);
 
+/// Most unknown keys that are said of one file.
+const MAX_WARNINGS: usize = 20;
+
 /// The settings in force. Clones share them.
 #[derive(Clone)]
 pub struct Live(Rc<Shared>);
@@ -300,6 +303,9 @@ impl Follower {
         news.extend(self.waiting.iter().filter(is_over).map(|change| News::NotWaiting(change.key)));
         let is_unsaid = |notice: &&String| !self.running.notices.contains(notice);
         news.extend(reload.loaded.notices.iter().filter(is_unsaid).cloned().map(News::Notice));
+        let is_unsaid = |warning: &&Problem| !self.running.warnings.contains(warning);
+        let warnings = reload.loaded.warnings.iter().filter(is_unsaid).take(MAX_WARNINGS);
+        news.extend(warnings.map(|warning| News::Notice(warning.to_string())));
         self.waiting = waiting;
         self.running = reload.loaded;
     }
