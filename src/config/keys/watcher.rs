@@ -64,10 +64,29 @@ pub(super) const KEYS: &[Key] = &[
         doc: "Size at which a log in the state directory is rotated.",
     },
     Key {
+        path: "monitor.watcher.delivery_fail_limit",
+        env: "MONITOR_DELIVERY_FAIL_LIMIT",
+        reload: Reload::Live,
+        kind: Kind::Whole {
+            default: 3,
+            range: 1..=1000,
+            unit: Unit::None,
+            set: |s, n| s.delivery_fail_limit = u32_of(n),
+        },
+        doc: "Failed deliveries in a row after which the watcher alerts and starts itself anew.",
+    },
+    Key {
         path: "monitor.watcher.heartbeat_tick_seconds",
         env: "MONITOR_HEARTBEAT_TICK_SECONDS",
         reload: Reload::Restart,
         kind: Kind::Whole { default: 20, range: 1..=300, unit: Unit::Seconds, set: |s, n| s.heartbeat_tick = secs(n) },
         doc: "How often the watcher writes its own heartbeat.",
+    },
+    Key {
+        path: "monitor.watcher.self_heal_enabled",
+        env: "MONITOR_SELF_HEAL_ENABLED",
+        reload: Reload::Live,
+        kind: Kind::Switch { default: true, set: |s, on| s.self_heal = on },
+        doc: "Whether the watcher starts itself anew when its deliveries fail, at most every ten minutes and three times an hour.",
     },
 ];
