@@ -6,13 +6,13 @@ use super::keys::{self, Fate, Key, TEMPLATE_EXCEPTIONS, UNUSED};
 
 /// What stands above the keys of the example.
 const EXAMPLE_HEAD: &str = "\
-# yaml-language-server: $schema=./nexus.schema.json
+# yaml-language-server: $schema=../nexus.schema.json
 # Configuration of the nexus watcher. Made by `ng config example`; every key is here, with its default.
 #
-# Copy it to nexus.yml and change what you need; a key that is missing has its default. `ng config check` checks it,
+# Copy it to config/nexus.yml and change what you need; a key that is missing has its default. `ng config check` checks it,
 # `ng config show` tells what holds and why. docs/configuration.md is the reference. Above each key stand what it does,
 # then what is accepted, the environment variable that wins over the file, and what a change needs to take effect.
-# The first line lets editors check the file while it is written; in config/ the path is ../nexus.schema.json.
+# The first line lets editors check config/nexus.yml while it is written.
 ";
 
 /// What stands above the table of the reference page.
