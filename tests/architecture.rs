@@ -148,7 +148,7 @@ fn every_setting_is_read_by_what_acts_on_it() {
 #[test]
 fn nothing_that_runs_keeps_a_copy_of_the_settings() {
     for dir in ["src/tasks", "src/daemon"] {
-        for (name, text) in sources(dir) {
+        for (name, text) in sources(dir).into_iter().filter(|(name, _)| !name.ends_with("tests.rs")) {
             for line in shipped(&text).lines().filter(|line| line.starts_with("    ") && line.ends_with(',')) {
                 let is_field = line.contains(": Settings,") || line.contains("Rc<Settings>,");
                 assert!(!is_field, "{name} keeps settings, which go stale when the file changes: {line}");
