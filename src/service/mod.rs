@@ -18,7 +18,7 @@ use crate::config::live::{Live, Origins};
 use crate::config::load::{self, Flag, Loaded};
 use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
-use crate::daemon::{self, Outside, Run};
+use crate::daemon::{self, Ended, Outside, Run};
 use crate::logic::instance::beacon::BeaconVerdict;
 use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
@@ -28,7 +28,7 @@ use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
-use crate::sys::{liveness, logging, takeover};
+use crate::sys::{handover, liveness, logging, takeover};
 
 mod guard;
 
@@ -38,14 +38,21 @@ use guard::Guard;
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
 
 /// Runs the program with these arguments (the first is its name).
+#[expect(clippy::needless_pass_by_value, reason = "the program owns its arguments")]
 pub fn main(args: Vec<OsString>) -> ExitCode {
     logging::tighten_umask();
-    let matches = match command().try_get_matches_from(args) {
+    let matches = match command().try_get_matches_from(&args) {
         Ok(matches) => matches,
         Err(error) => return ExitCode::from(render::usage_error("nexus-watcher", &error, 1)),
     };
     match start(&matches) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::Told) => ExitCode::SUCCESS,
+        Ok(Ended::Anew) => {
+            // Not an end: a service manager must start it again if this fails.
+            let error = handover::start_anew(&args);
+            render::note(&format!("nexus-watcher: cannot start itself anew: {error}"));
+            ExitCode::FAILURE
+        }
         Err(Stop { code, why }) => {
             render::note(&format!("nexus-watcher: {why}"));
             ExitCode::from(code)
@@ -87,17 +94,17 @@ impl Stop {
 }
 
 /// Everything before the loop, and after it.
-fn start(args: &ArgMatches) -> Result<(), Stop> {
+fn start(args: &ArgMatches) -> Result<Ended, Stop> {
     let (loaded, origins) = load_settings(args)?;
     let settings = loaded.settings.clone();
     let state = StateDir::new(&settings.state_dir);
     if args.get_flag("instance-status") {
         render::line(&instance::instance_status(&state));
-        return Ok(());
+        return Ok(Ended::Told);
     }
     if args.get_flag("ensure") && matches!(lock::probe(&state), Probe::Held(_)) {
         render::note("a watcher runs already; nothing to do");
-        return Ok(());
+        return Ok(Ended::Told);
     }
     files::create_private_dir(state.path()).map_err(|error| {
         let why = match error.kind() {
@@ -199,8 +206,8 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         let run = daemon::run(outside, how, wake, end);
         tokio::select! {
             ended = run => ended,
-            () = listen => Ok(()),
-            () = reload => Ok(()),
+            () = listen => Ok(Ended::Told),
+            () = reload => Ok(Ended::Told),
         }
     });
     tracing::info!("watcher ended");

@@ -92,6 +92,12 @@ pub fn parse_count(text: &str) -> u32 {
     text.trim().parse().unwrap_or(0)
 }
 
+/// Whether so many failures in a row are worth an alert: at the limit, and at each doubling of it.
+pub fn is_worth_saying(failures: u32, limit: u32) -> bool {
+    let limit = limit.max(1);
+    failures.is_multiple_of(limit) && (failures / limit).is_power_of_two()
+}
+
 /// Whether the watcher may start itself anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
@@ -171,6 +177,12 @@ mod tests {
         assert_eq!(alerts_of("2\t1000\n", episode), 2);
         assert_eq!(alerts_of("2\t999\n", episode), 0);
         assert_eq!(alerts_of("garbage", episode), 0);
+    }
+
+    #[test]
+    fn failures_are_said_at_the_limit_and_at_each_doubling() {
+        let said: Vec<u32> = (0..=30).filter(|failures| is_worth_saying(*failures, 3)).collect();
+        assert_eq!(said, [3, 6, 12, 24]);
     }
 
     #[test]
