@@ -173,7 +173,8 @@ fn a_text_that_is_too_long_points_to_all_of_it() {
     let fleet = Fleet::new();
     fleet.configure("monitor:\n  paste:\n    max_bytes: 2000\n");
     fleet.agent("w1", &fleet.hooks("w1"));
-    let text: String = (0..500).map(|n| format!("this is line {n}\n")).collect();
+    let lines: Vec<String> = (0..500).map(|n| format!("this is line {n}")).collect();
+    let text = lines.join("\n") + "\n";
     std::fs::write(fleet.root().join("long.txt"), &text).unwrap();
     let (code, answer) = fleet.ng(&["send", "w1", "--json", "--file", fleet.root().join("long.txt").to_str().unwrap()]);
     assert_eq!(code, 0, "{answer}");
