@@ -4,8 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::logic::emit::full_state::Pace;
-
 /// Which proofs of arrival are looked for (`monitor.paste.witnesses`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Witnesses {
@@ -80,8 +78,12 @@ pub struct Settings {
     pub section_max_lines: usize,
     /// `monitor.full_state_emit_interval_seconds`: cadence of `full_state_snap`; zero switches it off.
     pub full_state_every: Duration,
-    /// `monitor.full_state.safety_floor_seconds`, `.idle_backoff_enabled` and `.idle_backoff_max_seconds`.
-    pub full_state_pace: Pace,
+    /// `monitor.full_state.safety_floor_seconds`.
+    pub full_state_floor: Duration,
+    /// `monitor.full_state.idle_backoff_enabled`.
+    pub full_state_backs_off: bool,
+    /// `monitor.full_state.idle_backoff_max_seconds`.
+    pub full_state_cap: Duration,
     /// `monitor.full_state.restat_windows`.
     pub full_state_re_stat: bool,
     /// `monitor.watcher_supervisor.enabled`: whether a supervisor that is not armed is reported.
@@ -159,7 +161,9 @@ impl Settings {
             dedup_ring: 0,
             section_max_lines: 0,
             full_state_every: Duration::ZERO,
-            full_state_pace: Pace { floor: Duration::ZERO, backs_off: false, cap: Duration::ZERO },
+            full_state_floor: Duration::ZERO,
+            full_state_backs_off: false,
+            full_state_cap: Duration::ZERO,
             full_state_re_stat: false,
             supervisor_reminder: false,
             supervisor_stale: Duration::ZERO,

@@ -62,8 +62,8 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
     let Some(profile) = out.observer.profile(&process) else {
         return Target::Absent(format!("no agent runs in the window {aim}"));
     };
-    let rows = match observe::read(out, &[(facts, profile)]).await {
-        Ok(rows) => rows.into_iter().next().flatten(),
+    let rows = match observe::read(out, facts, profile).await {
+        Ok(rows) => rows,
         Err(error) => return Target::CannotTell(error.to_string()),
     };
     let Some(rows) = rows else { return Target::Absent(format!("the pane {} is gone", facts.pane)) };

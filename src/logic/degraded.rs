@@ -30,10 +30,12 @@ pub enum Mode {
     HooksSilent,
     /// The log can't be written.
     LogUnwritable,
-    /// Another watcher may hold the lock: this one only looks.
+    /// The instance lock can't be opened, so another watcher may be at work: this one only looks.
     ObserveOnly,
     /// The state directory can't be written.
     StateUnwritable,
+    /// The configuration was changed in a way that needs a restart.
+    RestartNeeded,
     /// No live pane bears the target's name.
     TargetAbsent,
     /// tmux does not answer.
@@ -50,7 +52,7 @@ const ALERT_AFTER: Duration = Duration::from_secs(900);
 
 impl Mode {
     /// Every mode, in the order in which they are shown: the cause before what follows from it.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::StateUnwritable,
         Self::ObserveOnly,
         Self::TmuxUnreachable,
@@ -60,6 +62,7 @@ impl Mode {
         Self::DeliveryHeld,
         Self::HooksSilent,
         Self::ConfigReload,
+        Self::RestartNeeded,
         Self::LogUnwritable,
         Self::ClockStepped,
     ];
@@ -74,6 +77,7 @@ impl Mode {
             Self::HooksSilent => "hooks-silent",
             Self::LogUnwritable => "log-unwritable",
             Self::ObserveOnly => "observe-only",
+            Self::RestartNeeded => "restart-needed",
             Self::StateUnwritable => "state-unwritable",
             Self::TargetAbsent => "target-absent",
             Self::TmuxUnreachable => "tmux-unreachable",
@@ -94,8 +98,10 @@ impl Mode {
             }
             Self::LogUnwritable => "free space in logs/, or fix its permissions; it is written again by itself",
             Self::ObserveOnly => {
-                "find out who holds the lock: launcher.sh --instance-status; then restart one of the two"
+                "make nexus-instance.lock a plain file that this account may write, on a file system with flock; it becomes \
+                 a full watcher by itself then"
             }
+            Self::RestartNeeded => "restart the watcher when it suits you, or change the key back",
             Self::StateUnwritable => "free space, or fix permissions; nothing is typed until then, and nothing is lost",
             Self::TargetAbsent => "start the orchestrator in that window, or give the right name with --target",
             Self::TmuxUnreachable => {
@@ -113,7 +119,7 @@ impl Mode {
             // Only a person can end it, and until then the watcher is dumb.
             Self::UnprovenText | Self::ObserveOnly => Some(Duration::ZERO),
             // A delivery that is refused or fails is alerted of by its counts (`logic::delivery::trouble`).
-            Self::ClockStepped | Self::DeliveryHeld => None,
+            Self::ClockStepped | Self::RestartNeeded | Self::DeliveryHeld => None,
             _ => Some(ALERT_AFTER),
         }
     }

@@ -47,6 +47,9 @@ fn reap() {
 /// Errors: why it can't.
 pub async fn can_start(name: &str) -> io::Result<()> {
     let program = program()?;
+    if program.file_name().is_none_or(|file| file != name) {
+        return Err(io::Error::other(format!("{} is not named {name}", program.display())));
+    }
     let ended = child::run(&program, &[OsStr::new("--version")], b"", ANSWER_WITHIN).await?;
     if ended.code == Some(0) && ended.output.starts_with(name) {
         Ok(())

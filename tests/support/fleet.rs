@@ -181,6 +181,8 @@ impl Fleet {
             .env("HOME", self.root().join("home"))
             .env("NEXUS_ROOT", self.root())
             .env("NEXUS_TMUX_SOCKET", &self.socket)
+            // Nobody supervises the watcher of a test, and a reminder of that would be an emit of its own.
+            .env("MONITOR_WATCHER_SUPERVISOR_ENABLED", "false")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
