@@ -16,6 +16,7 @@ use crate::config::resolved::Settings;
 use crate::logic::action::Action;
 use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
+use crate::logic::delivery::trouble::Counts;
 use crate::logic::instance::records::Cycle;
 use crate::logic::schedule::{Limits, Mode, Nudge, Schedule, Telemetry};
 use crate::logic::signal::{Commit, StagedSignal};
@@ -34,6 +35,7 @@ mod deliver;
 mod drive;
 mod event;
 mod gather;
+mod heal;
 mod health;
 mod look;
 pub mod observe;
@@ -82,6 +84,15 @@ pub enum Run {
     Observe,
 }
 
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to, or was to run once.
+    Told,
+    /// Its deliveries fail, and it is to be started anew; word is left for the new start.
+    Anew,
+}
+
 /// Runs the watcher on this outside until `shutdown` completes.
 ///
 /// The caller holds the instance lock and has started the heartbeat ticker: liveness does not depend on this loop.
@@ -90,7 +101,7 @@ pub async fn run<T: Tmux + 'static>(
     how: Run,
     wake: Rc<tokio::sync::Notify>,
     shutdown: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Ended> {
     let local = tokio::task::LocalSet::new();
     local.run_until(async move { Daemon::new(outside, wake, how)?.run(shutdown).await }).await
 }
@@ -125,6 +136,8 @@ struct Daemon<T> {
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
+    /// A delivery has failed since that was last looked at.
+    has_failed: bool,
     /// Notes that are already in the log, so that an episode is one line.
     said: BTreeMap<&'static str, String>,
 }
@@ -154,11 +167,12 @@ impl<T: Tmux + 'static> Daemon<T> {
             events,
             sender,
             wake,
+            has_failed: false,
             said: BTreeMap::new(),
         })
     }
 
-    async fn run(mut self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(mut self, shutdown: impl Future<Output = ()>) -> anyhow::Result<Ended> {
         tokio::pin!(shutdown);
         self.out.board.remember(&self.out.state);
         self.progress("startup");
@@ -171,7 +185,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         while self.courier.is_settling() {
             tokio::select! {
                 biased;
-                () = &mut shutdown => return Ok(()),
+                () = &mut shutdown => return Ok(Ended::Told),
                 Some(event) = self.events.recv() => self.take(event),
                 // What arrived is recorded until that succeeds, on a full disk for hours: that is no wedge.
                 () = tokio::time::sleep(SETTLE_TURN) => self.progress("startup"),
@@ -187,7 +201,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             while self.beside.in_flight() {
                 tokio::select! {
                     biased;
-                    () = &mut shutdown => return Ok(()),
+                    () = &mut shutdown => return Ok(Ended::Told),
                     () = &mut end => break,
                     fetched = self.beside.next() => self.take_fetched(fetched).await,
                 }
@@ -196,21 +210,24 @@ impl<T: Tmux + 'static> Daemon<T> {
             while self.courier.in_flight() {
                 tokio::select! {
                     biased;
-                    () = &mut shutdown => return Ok(()),
+                    () = &mut shutdown => return Ok(Ended::Told),
                     Some(event) = self.events.recv() => self.take(event),
                 }
             }
-            return Ok(());
+            return Ok(Ended::Told);
         }
         let mut woken_at = Duration::ZERO;
-        loop {
+        let ended = loop {
+            if std::mem::take(&mut self.has_failed) && heal::is_due(&self.out).await {
+                break Ended::Anew;
+            }
             self.tick().await;
             self.nudge();
             self.progress("loop-tick");
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
                 biased;
-                () = &mut shutdown => break,
+                () = &mut shutdown => break Ended::Told,
                 Some(event) = self.events.recv() => self.take(event),
                 fetched = self.beside.next() => self.take_fetched(fetched).await,
                 () = self.wake.notified() => {
@@ -218,7 +235,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                     let since = self.out.clock.now().uptime.saturating_sub(woken_at);
                     tokio::select! {
                         biased;
-                        () = &mut shutdown => break,
+                        () = &mut shutdown => break Ended::Told,
                         () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
                     }
                     woken_at = self.out.clock.now().uptime;
@@ -228,7 +245,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 () = self.out.settings.asked() => {}
                 () = tokio::time::sleep(sleep) => {}
             }
-        }
+        };
         // A delivery under way is given the time to say what became of it; if it is cut off, the journal tells.
         let grace = tokio::time::sleep(Duration::from_secs(3));
         tokio::pin!(grace);
@@ -239,7 +256,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 Some(event) = self.events.recv() => self.take(event),
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
     /// One pass: everything that is due, in name order.
@@ -527,6 +544,10 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         if let Event::Delivered { archived, outcome: Outcome::Received(proof) } = &event {
             self.health.delivered(&self.out, &archived.emit, *proof, &now);
+        }
+        if let Event::Delivered { outcome, .. } = &event {
+            // Where no tmux server is, a new start of the watcher would find none either.
+            self.has_failed |= Counts::of(outcome) == Counts::Failed && !matches!(outcome, Outcome::NoTmux(_));
         }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();
