@@ -25,6 +25,7 @@ mod hook_place;
 mod hooks;
 mod log_action;
 mod pane_live;
+mod pane_saved;
 mod pane_state;
 mod tasks;
 mod watcher_status;
