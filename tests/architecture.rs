@@ -362,6 +362,9 @@ fn each_replaceable_package_has_one_place() {
     check_users("serde_yaml", &["src/config/yaml.rs", "src/agents/profile.rs"]);
     check_users("fs2", &["src/sys/lock.rs"]);
     check_users("hostname", &["src/sys/"]);
+    check_users("clap_complete", &["src/cli/completions.rs"]);
+    check_users("clap_mangen", &["src/cli/manual.rs"]);
+    check_users("sd_notify", &["src/sys/systemd.rs"]);
 }
 
 #[test]

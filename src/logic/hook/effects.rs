@@ -18,7 +18,7 @@ const MAX_ID_CHARS: usize = 200;
 /// Most receipts from one prompt: it can quote older emits, the newest stands last.
 const MAX_RECEIPTS: usize = 8;
 /// Notifications that ask nothing of anybody (seen in the event list of 2.1.332).
-const INFORMATIONAL: &[&str] = &[
+pub(super) const INFORMATIONAL: &[&str] = &[
     "agent_completed",
     "auth_success",
     "computer_use_exit",
