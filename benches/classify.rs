@@ -83,23 +83,23 @@ fn main() {
     let ours = each(&live, |screen| screen.judge(profile));
     let bare = each(&live, |screen| rows(&screen.plain));
     let cut = "cutting the bytes into rows";
-    let base = |times: &[Duration], share: f64| Some((cut, Figure::Time(quantile(times, share))));
+    let bare_of = |times: &[Duration], share: f64| Some((cut, Figure::Time(quantile(times, share))));
     let at_most = |most| Budget::AtMost(Figure::Time(most));
     row(
         &format!("one screen, bytes to verdict, median of {} screens", screens.len()),
         Figure::Time(median(&ours)),
-        base(&bare, 0.5),
+        bare_of(&bare, 0.5),
         at_most(MEDIAN),
     );
-    row("the same, p99 of all sizes", Figure::Time(quantile(&ours, 0.99)), base(&bare, 0.99), at_most(P99));
+    row("the same, p99 of all sizes", Figure::Time(quantile(&ours, 0.99)), bare_of(&bare, 0.99), at_most(P99));
     let (ours, bare) = (at_large(&ours), at_large(&bare));
     row(
         &format!("at 200×50, median of {} screens", large.len()),
         Figure::Time(median(&ours)),
-        base(&bare, 0.5),
+        bare_of(&bare, 0.5),
         at_most(MEDIAN),
     );
-    row("at 200×50, p99", Figure::Time(quantile(&ours, 0.99)), base(&bare, 0.99), at_most(P99));
+    row("at 200×50, p99", Figure::Time(quantile(&ours, 0.99)), bare_of(&bare, 0.99), at_most(P99));
 
     // `ng pane-state --capture`: every cell of a screen with colours is read, which the watcher never does.
     let facts = ScreenFacts::default();
@@ -111,8 +111,8 @@ fn main() {
     let vte = |share| Some(("bare vte", Figure::Time(quantile(&bare, share))));
     row("a saved screen with all its colours, median", Figure::Time(median(&saved)), vte(0.5), at_most(MEDIAN));
     let p99 = Figure::Time(quantile(&at_large(&saved), 0.99));
-    let base = Figure::Time(quantile(&at_large(&bare), 0.99));
-    row("the same at 200×50, p99", p99, Some(("bare vte", base)), at_most(P99));
+    let parsed = Figure::Time(quantile(&at_large(&bare), 0.99));
+    row("the same at 200×50, p99", p99, Some(("bare vte", parsed)), at_most(P99));
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(unchanged(live));
@@ -193,9 +193,10 @@ async fn unchanged(screens: Vec<Live>) {
         tmux: Saved { screens, captures: Cell::new(0) },
         clock: Clock::System,
         state: StateDir::new(dir.path()),
-        settings: nexus_watcher::config::resolved::Settings::defaults(dir.path()),
+        settings: nexus_watcher::config::resolved::Settings::defaults(dir.path()).into(),
         env: Box::new(env),
         observer: observe::Observer::new().unwrap(),
+        board: nexus_watcher::daemon::board::Board::default(),
     };
     let view = out.tmux.view().await.unwrap();
     let mut looks = Vec::new();

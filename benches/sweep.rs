@@ -4,7 +4,7 @@
 //! All panes are 200×50 and show agents' screens. Processor time is that of the tmux server, of the control client and
 //! of this process together.
 
-#![expect(clippy::unwrap_used, reason = "a bench ends at the first surprise")]
+#![expect(clippy::unwrap_used, clippy::unchecked_time_subtraction, reason = "a bench ends at the first surprise")]
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use nexus_watcher::agents::Profiles;
+use nexus_watcher::daemon::board::Board;
 use nexus_watcher::daemon::{Outside, observe};
 use nexus_watcher::logic::ids::{PaneId, WindowId};
 use nexus_watcher::logic::pane;
@@ -98,9 +99,10 @@ fn world(server: &Server) -> World {
         tmux: Counting { inner: TmuxClient::new(Socket::Path(server.socket()), None), captures: Cell::new(0) },
         clock: Clock::System,
         state: StateDir::new(dir.join("monitor/.state")),
-        settings: nexus_watcher::config::resolved::Settings::defaults(&dir),
+        settings: nexus_watcher::config::resolved::Settings::defaults(&dir).into(),
         env: Box::new(env),
         observer: observe::Observer::new().unwrap(),
+        board: Board::default(),
     }
 }
 

@@ -54,7 +54,7 @@ need() { printf 'test.sh: %s\n' "$*" >&2; exit 2; }
 install_missing() {
   local -a missing=() as=()
   local pair
-  for pair in tmux:tmux git:git cc:gcc python3:python3 ps:procps shellcheck:shellcheck node:nodejs npm:npm; do
+  for pair in tmux:tmux git:git cc:gcc python3:python3 ps:procps shellcheck:shellcheck systemd-analyze:systemd strace:strace node:nodejs npm:npm; do
     if [ $quick = 1 ]; then case $pair in node:*|npm:*|python3:*) continue ;; esac; fi
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     # Only a recommendation of the compiler's package, but nothing links without it.
@@ -83,15 +83,15 @@ find_rust || need "Rust is not installed, or its cargo does not run. Get it from
 
 # The tests that need no agent, and those that do: the files named tests/agents_*.rs.
 if cargo nextest --version >/dev/null 2>&1; then
-  plain_tests() { cargo nextest run --locked --features lab --no-fail-fast -E 'not binary(/^agents_/)' && cargo test --locked --features lab --doc --quiet; }
-  agent_tests() { cargo nextest run --locked --features lab --no-fail-fast -j 2 -E 'binary(/^agents_/)'; }
+  plain_tests() { cargo nextest run --locked --features lab,strace --no-fail-fast -E 'not binary(/^agents_/)' && cargo test --locked --features lab,strace --doc --quiet; }
+  agent_tests() { cargo nextest run --locked --features lab,strace --no-fail-fast -j 2 -E 'binary(/^agents_/)'; }
 else
-  plain_tests() { cargo test --locked --no-fail-fast; }
+  plain_tests() { cargo test --locked --features strace --no-fail-fast; }
   agent_tests() {
     local -a targets=()
     local file
     for file in tests/agents_*.rs; do targets+=(--test "$(basename "$file" .rs)"); done
-    cargo test --locked --features lab --no-fail-fast "${targets[@]}" -- --test-threads 2
+    cargo test --locked --features lab,strace --no-fail-fast "${targets[@]}" -- --test-threads 2
   }
 fi
 # Links to private items are for readers of the source, where they lead somewhere.
@@ -104,7 +104,7 @@ stage "system packages" install_missing
 [ $failures = 0 ] || need "something that the tests need is missing; see above"
 stage "format" cargo fmt --check
 stage "shellcheck" scripts_are_sound
-stage "clippy" cargo clippy --locked --all-targets --features lab -- -D warnings
+stage "clippy" cargo clippy --locked --all-targets --features lab,strace -- -D warnings
 stage "documentation" documentation
 stage "unit and integration tests" plain_tests
 if [ $quick = 0 ]; then

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nexus_watcher::config::document;
 use nexus_watcher::config::error::{ConfigError, Place};
-use nexus_watcher::config::keys::{KEYS, Key, TEMPLATE_EXCEPTIONS};
+use nexus_watcher::config::keys::{self, Key, TEMPLATE_EXCEPTIONS};
 use nexus_watcher::config::load::{Loaded, MAX_FILE_BYTES, Origin, load};
 use nexus_watcher::config::resolved::{Settings, StatusSurface, ViGuard, Witnesses};
 use nexus_watcher::config::value::Kind;
@@ -122,7 +122,7 @@ fn file_with(path: &str, yaml: &str) -> String {
 fn every_key_of_the_file_reaches_one_field_of_its_own() {
     let defaults = Trial::with("").load().unwrap().settings;
     let mut reached: BTreeMap<String, &str> = BTreeMap::new();
-    for key in KEYS {
+    for &key in keys::all() {
         let trial = Trial::with(&file_with(key.path, &another(key).0));
         let loaded = trial.load().unwrap_or_else(|error| panic!("{error}"));
         let mut settings = loaded.settings;
@@ -140,7 +140,7 @@ fn every_key_of_the_file_reaches_one_field_of_its_own() {
 
 #[test]
 fn the_environment_wins_over_the_file_and_an_empty_variable_does_not() {
-    for key in KEYS {
+    for &key in keys::all() {
         let (yaml, variable) = another(key);
         let from_file = Trial::with(&file_with(key.path, &yaml)).load().unwrap();
         let find = |loaded: &Loaded| loaded.values.iter().find(|one| one.key.path == key.path).unwrap().clone();
@@ -159,7 +159,7 @@ fn the_environment_wins_over_the_file_and_an_empty_variable_does_not() {
 
 #[test]
 fn a_value_outside_its_bounds_or_of_another_type_is_refused_for_every_key() {
-    for key in KEYS {
+    for &key in keys::all() {
         let mut bad = vec!["{a: 1}".to_owned(), "!tag x".to_owned(), "[[x]]".to_owned(), "\"a\\nb\"".to_owned()];
         match &key.kind {
             Kind::Whole { range, .. } => {
@@ -591,7 +591,7 @@ fn the_example_says_the_defaults_except_where_it_is_listed() {
 
     let example: serde_yaml::Value = serde_yaml::from_str(&document::example()).unwrap();
     let at = |path: &str| path.split('.').fold(&example, |node, name| &node[name]).clone();
-    for key in KEYS {
+    for &key in keys::all() {
         let expected: serde_yaml::Value = serde_yaml::from_str(&key.kind.default_value().to_yaml()).unwrap();
         assert_eq!(at(key.path), expected, "{}", key.path);
     }
@@ -691,7 +691,7 @@ fn ng(trial: &Trial, args: &[&str]) -> (i32, String, String) {
 #[test]
 fn ng_config_check_prints_problems_on_standard_error_and_fails() {
     let fine = Trial::with("monitor:\n  interval_seconds: 5\n");
-    let printed = "NEXUS/nexus.yml: fine, 1 of 34 keys set\n".replace("34", &KEYS.len().to_string());
+    let printed = "NEXUS/nexus.yml: fine, 1 of 34 keys set\n".replace("34", &keys::all().len().to_string());
     assert_eq!(ng(&fine, &["config", "check"]), (0, printed, "note: GitHub is off: there is no github block\n".into()));
     let bad = Trial::with("monitor:\n  intervall_seconds: 5\n");
     let problem = "NEXUS/nexus.yml:2:3: monitor.intervall_seconds: there is no such key \
@@ -755,7 +755,7 @@ fn ng_config_show_says_where_each_value_came_from() {
         let line = shown.lines().find(|line| line.starts_with(&format!("{key} "))).unwrap();
         line[key.len()..].trim_start().to_owned()
     };
-    assert_eq!(shown.lines().count(), KEYS.len() + 2);
+    assert_eq!(shown.lines().count(), keys::all().len() + 2);
     assert_eq!(row("root"), "NEXUS");
     assert_eq!(row("state directory"), "NEXUS/monitor/.state");
     assert_eq!(row("monitor.interval_seconds"), "7  (MONITOR_INTERVAL)");

@@ -153,3 +153,45 @@ fn the_shim_runs_the_built_program_for_its_nexus() {
     // The shim alone in PATH does not call itself for ever.
     check(&run(&format!("{}:{path}", shim.parent().unwrap().display()), ""), 1, "no built program found");
 }
+
+#[test]
+fn what_is_degraded_is_listed_with_since_when_and_what_to_do() {
+    let nexus = Nexus::new();
+    nexus.write("watcher-heartbeat", b"pid=4194305\n");
+    let modes =
+        br#"{"pid":4194305,"modes":[{"mode":"unproven-text","since_ms":1000,"since":"1970-01-01T00:00:01+00:00",
+        "detail":"report abc\u001b[2J: a fold"},{"mode":"of-a-later-version","since_ms":1,"since":"x","detail":"y"}]}"#;
+    nexus.write("degraded.json", modes);
+    // It does not run, so what it said last holds no more.
+    let output = nexus.status(&[]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("degraded:"), "{output:?}");
+    nexus.write("nexus-instance.lock", b"pid: 4194305\nhost: elsewhere\n");
+    let lock = fs::File::open(nexus.state("nexus-instance.lock")).unwrap();
+    fs2::FileExt::lock_exclusive(&lock).unwrap();
+    check(&nexus.status(&[]), 0, "degraded: unproven-text since=1970-01-01T00:00:01+00:00 (");
+    check(&nexus.status(&[]), 0, ") report abc [2J: a fold; do: go to the pane");
+    let output = nexus.status(&["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["degraded"].as_array().unwrap().len(), 1);
+    assert_eq!(json["degraded"][0]["mode"], "unproven-text");
+    // What another watcher wrote, or rubbish, is none of its words.
+    nexus.write("watcher-heartbeat", b"pid=4194304\n");
+    assert!(!String::from_utf8_lossy(&nexus.status(&[]).stdout).contains("degraded:"));
+    nexus.write("degraded.json", b"{\"pid\":");
+    check(&nexus.status(&[]), 0, "state=UP");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written_is_found_by_looking() {
+    let nexus = Nexus::new();
+    nexus.write("watcher-progress", b"stage=loop-tick\n");
+    nexus.age("watcher-progress", 600);
+    // No byte can be written by a process with this limit, as on a full disk.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$0\" --root \"$1\" watcher-status", env!("CARGO_BIN_EXE_ng")])
+        .arg(nexus.dir.path())
+        .output()
+        .unwrap();
+    check(&output, 3, "degraded: state-unwritable since=? ");
+    check(&output, 3, "what the watcher wrote is 10m old; do: free space");
+}

@@ -9,6 +9,9 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::format_push_string,
+    clippy::unchecked_time_subtraction,
     reason = "a bench reads clocks, starts programs, prints figures and ends at the first surprise"
 )]
 

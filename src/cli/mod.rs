@@ -16,15 +16,19 @@ use crate::sys::files::{self, StateDir};
 
 pub mod render;
 
+mod completions;
 mod config;
 mod decision_ack;
 mod demo;
 mod emits;
 mod hook;
+mod hook_place;
 mod hooks;
 mod log_action;
+mod manual;
 mod pane_live;
 mod pane_state;
+mod service;
 mod tasks;
 mod watcher_status;
 
@@ -86,6 +90,7 @@ fn current_dir() -> anyhow::Result<std::path::PathBuf> {
 
 /// Every verb, by name.
 pub(crate) const COMMANDS: &[Verb] = &[
+    completions::VERB,
     config::VERB,
     decision_ack::VERB,
     demo::VERB,
@@ -93,7 +98,9 @@ pub(crate) const COMMANDS: &[Verb] = &[
     hook::VERB,
     hooks::VERB,
     log_action::VERB,
+    manual::VERB,
     pane_state::VERB,
+    service::VERB,
     tasks::VERB,
     watcher_status::VERB,
 ];

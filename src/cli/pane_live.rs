@@ -4,6 +4,7 @@ use anyhow::Context as _;
 
 use super::Invocation;
 use crate::daemon::Outside;
+use crate::daemon::board::Board;
 use crate::daemon::observe::{self, Observer};
 use crate::logic::ids::{PaneId, WindowId};
 use crate::logic::snapshot::{ObservedPane, PaneFacts};
@@ -45,9 +46,10 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
             tmux: TmuxClient::new(socket, None).without_control(),
             clock: Clock::System,
             state: StateDir::new(&settings.state_dir),
-            settings,
+            settings: settings.into(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
+            board: Board::default(),
         };
         let mut view = match out.tmux.view().await {
             Ok(view) => view,
@@ -57,7 +59,7 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
                 return Ok(Answer::CannotLook(error.to_string()));
             }
         };
-        let settings = &out.settings;
+        let settings = out.settings.get();
         let in_scope = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window);
         let wanted: Vec<WindowId> = match which {
             Which::All(session) => {

@@ -10,14 +10,17 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Invocation, Verb, render, tasks};
+use crate::logic::degraded::{self, Fault, Mode, Record};
 use crate::logic::delivery::journal;
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, judge};
+use crate::logic::time::{Now, age_text};
 use crate::sys::clock::Clock;
-use crate::sys::files::{self, StateDir};
+use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::instance::Here;
 use crate::sys::liveness::{self, Liveness};
 use crate::sys::lock::Probe;
+use crate::sys::space;
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
 
@@ -61,6 +64,7 @@ fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdi
     let judgement = judge(&seen.facts, settings.interval, None);
     let mut status = Status::new(&seen, &judgement, &Here::look(), archived(&state));
     status.delivery = delivery(&state);
+    status.degraded = degraded(&state, &seen, judgement.verdict, &now);
     let rows = if with_scheduler { tasks::rows(&settings, &now) } else { Vec::new() };
     if invocation.json {
         render::json(&WithScheduler { status: &status, scheduler: with_scheduler.then_some(&rows) })?;
@@ -83,6 +87,27 @@ fn delivery(state: &StateDir) -> Option<String> {
     Some(format!("{} {}{witness}{detail}", row.sig, row.outcome))
 }
 
+/// What is degraded: what the running watcher last wrote of itself, and what a look from here finds. A watcher that
+/// can't write can't say so, and what it wrote before is then said to be old.
+fn degraded(state: &StateDir, seen: &Liveness, verdict: Verdict, now: &Now) -> Vec<Shown> {
+    let text = files::read_text(&state.at(degraded::FILE), MAX_STATE_BYTES).ok().flatten();
+    let record = text.as_deref().and_then(Record::parse);
+    let runs = !matches!(verdict, Verdict::Down | Verdict::NoHeartbeat);
+    // What another watcher left is of another time.
+    let faults = record.filter(|record| runs && Some(record.pid) == seen.pid).map_or_else(Vec::new, |r| r.modes);
+    let mut shown: Vec<Shown> = faults.iter().map(|fault| Shown::of(fault, now)).collect();
+    let unwritable = Mode::StateUnwritable;
+    if let Err(error) = space::check_writable(state.path())
+        && error.kind() != std::io::ErrorKind::NotFound
+        && shown.iter().all(|row| row.mode != unwritable)
+    {
+        let old = seen.facts.progress.map(|age| format!("; what the watcher wrote is {} old", age_text(age)));
+        let detail = format!("{} can't be written: {error}{}", state.path().display(), old.unwrap_or_default());
+        shown.insert(0, Shown { mode: unwritable, since: None, age_s: None, detail, remedy: unwritable.remedy() });
+    }
+    shown
+}
+
 /// How many emits are archived.
 fn archived(state: &StateDir) -> usize {
     let names = files::list_names(&state.at("diffs")).unwrap_or_default();
@@ -96,6 +121,37 @@ struct WithScheduler<'a> {
     status: &'a Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     scheduler: Option<&'a Vec<tasks::TaskRow>>,
+}
+
+/// One degraded mode, as data.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Shown {
+    mode: Mode,
+    /// As printed by the watcher; `None` where only this look has found it.
+    since: Option<String>,
+    age_s: Option<u64>,
+    detail: String,
+    /// What a person does about it.
+    remedy: &'static str,
+}
+
+impl Shown {
+    fn of(fault: &Fault, now: &Now) -> Self {
+        let printable = |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+        Self {
+            mode: fault.mode,
+            since: Some(printable(&fault.since)),
+            age_s: Some(fault.age(now.at).as_secs()),
+            detail: printable(&fault.detail),
+            remedy: fault.mode.remedy(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let age = self.age_s.map(|age| format!(" ({})", age_text(Duration::from_secs(age)))).unwrap_or_default();
+        let since = text(self.since.as_ref());
+        format!("degraded: {} since={since}{age} {}; do: {}", self.mode.word(), self.detail, self.remedy)
+    }
 }
 
 /// The answer, as data. Ages in whole seconds.
@@ -122,6 +178,8 @@ struct Status {
     archived_diffs: usize,
     /// What became of the newest emit; a held one says why.
     delivery: Option<String>,
+    /// What does not work as it should, and what a person does about it.
+    degraded: Vec<Shown>,
     /// What is odd though it does not change the verdict.
     warning: Option<String>,
 }
@@ -166,6 +224,7 @@ impl Status {
             hosting: "headless",
             archived_diffs,
             delivery: None,
+            degraded: Vec::new(),
             warning,
         }
     }
@@ -186,6 +245,7 @@ impl Status {
         if let Some(delivery) = &self.delivery {
             lines.push(format!("delivery: {delivery}"));
         }
+        lines.extend(self.degraded.iter().map(Shown::line));
         if let Some(warning) = &self.warning {
             lines.push(format!("warning: {warning}"));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{Fate, KEYS, Key, TEMPLATE_EXCEPTIONS, UNUSED};
+use super::keys::{self, Fate, Key, TEMPLATE_EXCEPTIONS, UNUSED};
 
 /// What stands above the keys of the example.
 const EXAMPLE_HEAD: &str = "\
@@ -17,7 +17,7 @@ const EXAMPLE_HEAD: &str = "\
 const DOC_HEAD: &str = "\
 # Configuration
 
-Made by `ng config doc` from the key table, `src/config/keys.rs`.
+Made by `ng config doc` from the key table, `src/config/keys/`.
 
 ## Where values come from
 
@@ -53,7 +53,7 @@ watcher, `new windows` a window that is opened afterwards. The file is read at t
 /// The whole of `nexus.example.yml`.
 pub fn example() -> String {
     let mut text = EXAMPLE_HEAD.to_owned();
-    let mut rows: Vec<Row> = KEYS.iter().map(Row::of_key).collect();
+    let mut rows: Vec<Row> = keys::all().iter().map(|key| Row::of_key(key)).collect();
     rows.extend(TEMPLATE_EXCEPTIONS.iter().map(|exception| Row {
         path: exception.path,
         comments: vec![
@@ -110,7 +110,7 @@ fn write_section(text: &mut String, rows: &[Row], prefix: &str, depth: usize) {
 /// The whole of `docs/configuration.md`.
 pub fn reference() -> String {
     let mut text = DOC_HEAD.to_owned();
-    for key in KEYS {
+    for key in keys::all() {
         let default = key.kind.default_value().to_yaml();
         let default = if default.is_empty() { "unset".to_owned() } else { format!("`{default}`") };
         let (path, expected, env, reload) = (key.path, key.kind.expected(), key.env, key.reload.name());

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use crate::sys::env::Env;
 use crate::sys::files;
 
-use super::checks::CHECKS;
 use super::error::{ConfigError, Place, Problem};
 use super::judge::{Judged, judge};
-use super::keys::{Fate, KEYS, Key, TEMPLATE_EXCEPTIONS};
+use super::keys::{self, Fate, Key, TEMPLATE_EXCEPTIONS};
+use super::loaded::Source;
+pub use super::loaded::{Change, Flag, Loaded, Origin, Setting};
 use super::resolved::Settings;
 use super::value::{Bases, Value};
-use super::yaml::{self, Half, Node, Position};
+use super::yaml::Node;
 
 /// Largest configuration file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -28,71 +29,6 @@ const FILES: &[&str] = &["config/nexus.yml", "nexus.yml", "config/nexus.example.
 
 /// Files that, beside a folder `monitor`, make a folder a nexus.
 const MARKS: &[&str] = &["nexus.yml", "config/nexus.yml", "nexus.example.yml"];
-
-/// A configuration that was read and is fine.
-#[derive(Clone, Debug)]
-pub struct Loaded {
-    /// What the program acts on.
-    pub settings: Settings,
-    /// What the operator should know once; nothing here is an error.
-    pub notices: Vec<String>,
-    /// Every key with its value, in the order of the table.
-    pub values: Vec<Setting>,
-    /// The text that was read, and the way to each value in it.
-    source: Option<Source>,
-}
-
-/// The file that was read.
-#[derive(Clone, Debug)]
-struct Source {
-    text: String,
-    routes: BTreeMap<&'static str, Vec<usize>>,
-}
-
-impl Loaded {
-    /// Where the file sets this key; `None` if it does not.
-    ///
-    /// The text is read again for each call, so this is for people's questions only.
-    pub fn position(&self, setting: &Setting) -> Option<Position> {
-        let source = self.source.as_ref().filter(|_| setting.origin == Origin::File)?;
-        yaml::position(&source.text, source.routes.get(setting.key.path)?, Half::Key)
-    }
-
-    /// Where a value came from, in words: `default`, `FILE:LINE` or the name of the variable.
-    pub fn origin(&self, setting: &Setting) -> String {
-        let file = || self.settings.config_file.as_deref().unwrap_or(Path::new("")).display();
-        match setting.origin {
-            Origin::Default => "default".into(),
-            Origin::Variable(name) => name.into(),
-            Origin::File => match self.position(setting) {
-                Some(at) => format!("{}:{}", file(), at.line),
-                None => file().to_string(),
-            },
-        }
-    }
-}
-
-/// One key with its value.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The key.
-    pub key: &'static Key,
-    /// Its value.
-    pub value: Value,
-    /// Where the value came from.
-    pub origin: Origin,
-}
-
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The key table.
-    Default,
-    /// The file.
-    File,
-    /// This environment variable.
-    Variable(&'static str),
-}
 
 /// Loads the configuration of the nexus that is meant.
 ///
@@ -118,34 +54,25 @@ pub fn load_file(env: &dyn Env, root: &Path, file: Option<&Path>, cwd: &Path) ->
     settings.state_dir = state_dir(env, root, cwd)?;
     settings.config_file = file.map(Path::to_owned);
     let mut problems = std::mem::take(&mut judged.problems);
-    let mut values = Vec::with_capacity(KEYS.len());
-    for key in KEYS {
+    let mut values = Vec::with_capacity(keys::all().len());
+    for &key in keys::all() {
         match chosen(env, key, &judged, bases) {
             Ok((value, origin)) => values.push(Setting { key, value, origin }),
             Err(problem) => problems.push(problem),
         }
     }
-    for setting in &values {
-        setting.key.kind.apply(&mut settings, setting.value.clone());
-    }
-    if problems.is_empty() {
-        // A check over values that are wrong already would only repeat that.
-        for objection in CHECKS.iter().filter_map(|check| check(&settings)) {
-            let origin = values.iter().find(|setting| setting.key.path == objection.key).map(|setting| &setting.origin);
-            let place = place_of(origin, &judged, objection.key, file.zip(text.as_deref()));
-            problems.push(Problem { place, key: Some(objection.key.into()), what: objection.what, hint: None });
-        }
-    }
     if !problems.is_empty() {
+        // A check over values that are wrong already would only repeat that.
         return Err(ConfigError { problems });
     }
     let mut notices = notices(root, file, &judged, bases);
-    if let [watched, _, ..] = settings.tmux_sockets.as_slice() {
-        notices.push(format!("monitor.tmux.sockets: only the first, {watched}, is watched by this version"));
-    }
     let routes = judged.values.into_iter().map(|(key, (_, route))| (key, route)).collect();
     let source = text.map(|text| Source { text, routes });
-    Ok(Loaded { settings, notices, values, source })
+    let loaded = Loaded { settings, notices: Vec::new(), values, source }.settled()?;
+    if let [watched, _, ..] = loaded.settings.tmux_sockets.as_slice() {
+        notices.push(format!("monitor.tmux.sockets: only the first, {watched}, is watched by this version"));
+    }
+    Ok(Loaded { notices, ..loaded })
 }
 
 /// The value of a key and where it came from.
@@ -164,17 +91,6 @@ fn chosen(env: &dyn Env, key: &'static Key, judged: &Judged, bases: Bases<'_>) -
     match judged.values.get(key.path) {
         Some((value, _)) => Ok((value.clone(), Origin::File)),
         None => Ok((key.kind.default_value(), Origin::Default)),
-    }
-}
-
-/// Where to point for a value that came from there.
-fn place_of(origin: Option<&Origin>, judged: &Judged, key: &str, file: Option<(&Path, &str)>) -> Place {
-    match (origin, judged.values.get(key), file) {
-        (Some(Origin::File), Some((_, route)), Some((path, text))) => {
-            Place::File { path: path.to_owned(), at: yaml::position(text, route, Half::Value) }
-        }
-        (Some(Origin::Variable(name)), ..) => Place::Variable((*name).into()),
-        _ => Place::Nowhere,
     }
 }
 
@@ -246,11 +162,20 @@ pub fn find_file(env: &dyn Env, root: &Path, cwd: &Path) -> Result<Option<PathBu
         }
         return Ok(Some(path));
     }
-    // A link that leads nowhere, or a folder that may not be entered, is a file that can't be read, not a missing one:
-    // defaults would hide the mistake.
-    let is_missing = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    let is_there = |path: &PathBuf| !path.symlink_metadata().is_err_and(|error| is_missing(&error));
-    Ok(FILES.iter().map(|name| root.join(name)).find(is_there))
+    Ok(FILES.iter().map(|name| root.join(name)).find(|path| !is_missing(path)))
+}
+
+/// Whether there is nothing with this name. A link that leads nowhere, or a folder that may not be entered, is a file
+/// that can't be read, not a missing one: defaults would hide the mistake.
+pub(super) fn is_missing(path: &Path) -> bool {
+    let is_absence = |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    path.symlink_metadata().is_err_and(is_absence)
+}
+
+/// The place of a file in the order in which files are looked for; one that was named comes first, none at all last.
+pub(super) fn rank(root: &Path, file: Option<&Path>) -> usize {
+    let Some(file) = file else { return usize::MAX };
+    FILES.iter().position(|name| root.join(name) == *file).map_or(0, |place| place + 1)
 }
 
 /// Reads a configuration file.

@@ -6,13 +6,17 @@
 
 pub mod document;
 pub mod error;
+pub mod in_force;
 pub mod keys;
+pub mod live;
 pub mod load;
 pub mod resolved;
 pub mod value;
 
 mod checks;
 mod judge;
+mod loaded;
+mod stamp;
 mod yaml;
 
 pub use yaml::Position;

@@ -76,6 +76,20 @@ pub struct Settings {
     pub dedup_ring: usize,
     /// `monitor.emit_section_max_lines`.
     pub section_max_lines: usize,
+    /// `monitor.full_state_emit_interval_seconds`: cadence of `full_state_snap`; zero switches it off.
+    pub full_state_every: Duration,
+    /// `monitor.full_state.safety_floor_seconds`.
+    pub full_state_floor: Duration,
+    /// `monitor.full_state.idle_backoff_enabled`.
+    pub full_state_backs_off: bool,
+    /// `monitor.full_state.idle_backoff_max_seconds`.
+    pub full_state_cap: Duration,
+    /// `monitor.full_state.restat_windows`.
+    pub full_state_re_stat: bool,
+    /// `monitor.watcher_supervisor.enabled`: whether a supervisor that is not armed is reported.
+    pub supervisor_reminder: bool,
+    /// `monitor.watcher_supervisor.heartbeat_stale_seconds`.
+    pub supervisor_stale: Duration,
     /// `monitor.diff_retention_days`.
     pub archive_keep: Duration,
     /// `monitor.diff_max_files`.
@@ -140,6 +154,13 @@ impl Settings {
             dedup_max_quiet: Duration::ZERO,
             dedup_ring: 0,
             section_max_lines: 0,
+            full_state_every: Duration::ZERO,
+            full_state_floor: Duration::ZERO,
+            full_state_backs_off: false,
+            full_state_cap: Duration::ZERO,
+            full_state_re_stat: false,
+            supervisor_reminder: false,
+            supervisor_stale: Duration::ZERO,
             archive_keep: Duration::ZERO,
             archive_max_files: 0,
             archive_prune_max: 0,
@@ -160,7 +181,7 @@ impl Settings {
             status_url_file: None,
             status_feed: None,
         };
-        for key in super::keys::KEYS {
+        for key in super::keys::all() {
             key.kind.apply(&mut settings, key.kind.default_value());
         }
         settings

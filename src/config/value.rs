@@ -318,6 +318,25 @@ impl Value {
         }
     }
 
+    /// The value of this kind that [`Self::to_json`] wrote; `None` if the kind does not accept it.
+    pub(super) fn of_json(kind: &Kind, json: &serde_json::Value) -> Option<Self> {
+        if json.is_null() {
+            return Some(kind.default_value());
+        }
+        let node = match json {
+            serde_json::Value::Bool(on) => Node::Switch(*on),
+            serde_json::Value::Number(number) => Node::Whole(number.as_u64()?),
+            serde_json::Value::String(text) => Node::Text(text.clone()),
+            serde_json::Value::Array(items) => {
+                let texts = items.iter().map(|item| item.as_str().map(|text| Node::Text(text.to_owned())));
+                Node::List(texts.collect::<Option<_>>()?)
+            }
+            _ => return None,
+        };
+        // Paths were made absolute when they were written.
+        kind.check_file(&node, Bases { root: Path::new("/"), home: None }).ok()
+    }
+
     /// The value in JSON.
     pub fn to_json(&self) -> serde_json::Value {
         match self {

@@ -13,6 +13,7 @@ use super::event::Event;
 use super::look;
 use super::outside::Outside;
 use crate::logic::action::Emit;
+use crate::logic::degraded::Mode;
 use crate::logic::delivery::Outcome;
 use crate::logic::delivery::gate::{Gate, Hold, Target, judge};
 use crate::logic::delivery::journal::{self, Kind};
@@ -45,6 +46,17 @@ enum Stand {
     },
     /// Its outcome is unknown; nothing else is told until it is settled.
     Unsettled { signature: Signature, next_try: Duration },
+}
+
+/// What stands in the way of telling anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Nothing.
+    None,
+    /// A delivery is under way; what stood in its way before may still.
+    CannotTell,
+    /// This.
+    Stands(Mode, String),
 }
 
 /// The courier.
@@ -101,6 +113,32 @@ impl Courier {
     /// Whether an emit of this run has arrived.
     pub(super) fn has_told(&self) -> bool {
         self.told
+    }
+
+    /// What stands in the way of telling anything, for those who ask how the watcher fares.
+    pub(super) fn trouble(&self) -> Trouble {
+        let stands = |mode: Mode, nonce: &str, why: &str| Trouble::Stands(mode, format!("report {nonce}: {why}"));
+        let waits = |mode: Mode, nonce: &str, hold: Hold| {
+            let mode = if hold == Hold::Unproven { Mode::UnprovenText } else { mode };
+            stands(mode, nonce, &format!("{}: {}", hold.word(), hold.says()))
+        };
+        match &self.stand {
+            Stand::Free => Trouble::None,
+            Stand::Delivering | Stand::Settling => Trouble::CannotTell,
+            Stand::Held { archived, outcome, .. } => {
+                let nonce = &archived.emit.signature.nonce;
+                match outcome {
+                    Outcome::Held(hold) => waits(Mode::DeliveryHeld, nonce, *hold),
+                    // Both are modes of their own, which are told sooner.
+                    Outcome::Absent(_) | Outcome::NoTmux(_) | Outcome::Received(_) => Trouble::None,
+                    Outcome::Failed(why) | Outcome::Unknown(why) => stands(Mode::DeliveryHeld, nonce, why),
+                }
+            }
+            Stand::Unsettled { signature, .. } => match &self.said {
+                Some((said, hold)) if said == signature => waits(Mode::DeliveryOpen, &signature.nonce, *hold),
+                _ => stands(Mode::DeliveryOpen, &signature.nonce, "no witness has seen it arrive; looking for it"),
+            },
+        }
     }
 
     /// How long the loop may sleep for the courier's sake.

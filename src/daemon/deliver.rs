@@ -94,7 +94,7 @@ pub(super) fn left_open<T>(out: &Outside<T>) -> Option<Signature> {
 pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> Outcome {
     let emit = &archived.emit;
     let pasted = Pasted::new(emit.signature.clone(), emit.body.clone());
-    let delivery = Delivery::new(pasted, limits(out, out.settings.paste_confirm));
+    let delivery = Delivery::new(pasted, limits(out, out.settings.get().paste_confirm));
     let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(None)).await;
     conclude(out, &emit.signature, &emit.commits, &outcome).await;
     outcome
@@ -158,10 +158,10 @@ fn set_aside(path: &std::path::Path) {
 
 fn limits<T>(out: &Outside<T>, confirm: Duration) -> Limits {
     Limits {
-        settle: out.settings.paste_settle,
+        settle: out.settings.get().paste_settle,
         confirm,
         look_every: LOOK_EVERY,
-        screen_counts: out.settings.witnesses.screen,
+        screen_counts: out.settings.get().witnesses.screen,
     }
 }
 
@@ -268,7 +268,7 @@ async fn conclude<T: Tmux>(
         recorded = recorded || note(out, &event, Durability::Durable);
         fault::point("after-proof");
         let committed =
-            perform::commits(&out.tmux, &out.state, out.settings.dedup_ring, commits, Some(now.at)).await.is_ok();
+            perform::commits(&out.tmux, &out.state, out.settings.get().dedup_ring, commits, Some(now.at)).await.is_ok();
         if recorded && committed {
             break;
         }
@@ -295,7 +295,7 @@ fn remove_pending<T>(out: &Outside<T>) {
 
 /// Stamps the coming keys as the machine's, so that they are never taken for a person's.
 fn stamp_machine_input<T>(out: &Outside<T>) {
-    let line = format!("{}\t{}\twatcher-emit\n", out.settings.target_window, out.clock.now().at.secs());
+    let line = format!("{}\t{}\twatcher-emit\n", out.settings.get().target_window, out.clock.now().at.secs());
     if let Err(error) = files::append_lines(&out.state.at("machine-input.tsv"), &line, Durability::Hint) {
         tracing::warn!(%error, "could not stamp machine input");
     }

@@ -6,7 +6,13 @@ use std::time::SystemTime;
 use super::observe;
 use super::outside::Outside;
 use crate::config::resolved::Settings;
-use crate::logic::snapshot::{Gathered, LocalState, ReportText, Snapshot, StateText, TmuxView};
+use crate::logic::emit::notices::install_failed_at;
+use crate::logic::hook::Notification;
+use crate::logic::ids::WindowName;
+use crate::logic::schedule::{Nudge, WatchedFile};
+use crate::logic::snapshot::{
+    FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView,
+};
 use crate::logic::time::Now;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
@@ -20,16 +26,26 @@ const MAX_REPORT_BYTES: u64 = 1 << 20;
 /// Most reports that are read in one tick: the newest wrap-ups.
 const MAX_REPORTS: usize = 200;
 
+/// What agents' hooks append to when an agent asks for attention.
+const NOTIFICATIONS: &str = "worker-notifications.jsonl";
+
+/// How much of its end is read, in bytes.
+const MAX_NOTIFICATION_BYTES: u64 = 64 << 10;
+
+/// Most failed installations that are read; the others are read when these were told.
+const MAX_INSTALL_FAILURES: usize = 50;
+
 /// Fetches, and remembers what makes a fetch cheaper or steadier.
 #[derive(Debug)]
 pub(super) struct Gatherer {
     decisions_dir: std::path::PathBuf,
     decisions_seen: Option<SystemTime>,
+    log: action_log::Follower,
 }
 
 impl Gatherer {
     pub(super) fn new(state: &StateDir) -> Self {
-        Self { decisions_dir: state.at("decisions"), decisions_seen: None }
+        Self { decisions_dir: state.at("decisions"), decisions_seen: None, log: action_log::Follower::default() }
     }
 
     /// Whether a decision came or went since the last call.
@@ -43,6 +59,7 @@ impl Gatherer {
     /// Fetches everything that `needs` names.
     pub(super) async fn gather<T: Tmux>(&mut self, out: &Outside<T>, now: &Now, needs: &[Need]) -> Snapshot {
         let has = |need: Need| needs.contains(&need);
+        let settings = out.settings.get();
         let mut snapshot = Snapshot::default();
         if has(Need::Tmux) || has(Need::Panes) {
             match out.tmux.view().await {
@@ -60,6 +77,9 @@ impl Gatherer {
                 }
             }
         }
+        if has(Need::Target) {
+            snapshot.target = target(out, &snapshot.tmux).await;
+        }
         if has(Need::Decisions) {
             snapshot.decisions = match decisions::list(&out.state) {
                 Ok(files) => Gathered::Got(files),
@@ -67,16 +87,16 @@ impl Gatherer {
             };
         }
         if has(Need::ActionLog) {
-            match action_log::read(&out.state) {
+            match self.log.read(&out.state) {
                 Ok(events) => {
-                    read_reports(&out.settings, &events, &mut snapshot);
+                    read_reports(&settings, &events, &mut snapshot);
                     snapshot.action_log = Gathered::Got(events);
                 }
                 Err(error) => snapshot.action_log = Gathered::Failed(error.to_string()),
             }
         }
         if has(Need::Local) {
-            snapshot.local = Gathered::Got(local(&out.settings).await);
+            snapshot.local = Gathered::Got(local(&settings).await);
         }
         if has(Need::ArchiveNames) {
             snapshot.archive_names = match files::list_names(&out.state.at("diffs")) {
@@ -85,19 +105,47 @@ impl Gatherer {
             };
         }
         if has(Need::Registry) {
-            snapshot.registry = text_of(&out.settings.root.join("monitor/services.registry"));
+            snapshot.registry = text_of(&settings.root.join("monitor/services.registry"));
         }
         if has(Need::StatusPage)
-            && let Some(path) = &out.settings.status_url_file
+            && let Some(path) = &settings.status_url_file
         {
             snapshot.status_page = text_of(path);
         }
+        if has(Need::InstallFailures) {
+            snapshot.install_failures = install_failures(&out.state);
+        }
+        if has(Need::Notifications) {
+            // A count on one line of the emit: without the file, or without its beginning, it is lower and no more.
+            let text = files::read_tail(&out.state.at(NOTIFICATIONS), MAX_NOTIFICATION_BYTES).ok().flatten();
+            snapshot.notifications =
+                text.iter().flat_map(|text| text.lines()).filter_map(Notification::parse).collect();
+        }
         for need in needs {
-            if let Need::File(path) = need {
-                snapshot.files.insert(path, text_of(&out.state.at(path)));
+            match need {
+                Need::File(path) => {
+                    snapshot.files.insert(path, text_of(&out.state.at(path)));
+                }
+                Need::Stamp(path) => {
+                    snapshot.stamps.insert(path, files::stamp(&out.state.at(path)));
+                }
+                _ => {}
             }
         }
         snapshot
+    }
+}
+
+/// The target's panes, out of the list of all of them if that was asked for.
+async fn target<T: Tmux>(out: &Outside<T>, all: &Gathered<TmuxView>) -> Gathered<TmuxView> {
+    let name = WindowName(out.settings.get().target_window.clone());
+    match all {
+        Gathered::Got(view) => Gathered::Got(view.of_window(&name)),
+        Gathered::Failed(why) => Gathered::Failed(why.clone()),
+        Gathered::NotAsked => match out.tmux.view_of(&name).await {
+            Ok(view) => Gathered::Got(view),
+            Err(error) => Gathered::Failed(error.to_string()),
+        },
     }
 }
 
@@ -108,7 +156,7 @@ async fn watched_panes<T: Tmux>(
     view: &TmuxView,
     now: &Now,
 ) -> Gathered<Vec<crate::logic::snapshot::ObservedPane>> {
-    let settings = &out.settings;
+    let settings = out.settings.get();
     let Some(sessions) = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window) else {
         return Gathered::Failed(format!("no session holds a window named {}", settings.target_window));
     };
@@ -118,6 +166,26 @@ async fn watched_panes<T: Tmux>(
         Ok(panes) => Gathered::Got(panes),
         Err(error) => Gathered::Failed(error.to_string()),
     }
+}
+
+/// The files whose writing pulls the emit forward, as far as they are there.
+pub(super) fn watched(state: &StateDir) -> Vec<WatchedFile<'static>> {
+    let look = |path: &'static str| match files::stamp(&state.at(path)) {
+        FileStamp::At { modified, is_empty } => Some(WatchedFile { path, modified, is_empty }),
+        FileStamp::Absent | FileStamp::Unreadable(_) => None,
+    };
+    Nudge::PATHS.into_iter().filter_map(look).collect()
+}
+
+/// What failed installations of the agent left.
+fn install_failures(state: &StateDir) -> Vec<InstallFailure> {
+    let names = files::list_names(state.path()).unwrap_or_else(|error| {
+        tracing::debug!(%error, "the state directory can't be listed");
+        Vec::new()
+    });
+    let ours = names.into_iter().rev().filter(|name| install_failed_at(name).is_some());
+    let found = ours.map(|name| InstallFailure { text: text_of(&state.at(&name)), name });
+    found.take(MAX_INSTALL_FAILURES).collect()
 }
 
 /// A small text file as a task wants it.

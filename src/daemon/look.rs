@@ -28,7 +28,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         return Target::CannotTell(format!("tmux does not say which process runs in {}", facts.pane));
     };
     let Some(profile) = out.observer.profile(&process) else {
-        return Target::Absent(format!("no agent runs in the window {}", out.settings.target_window));
+        return Target::Absent(format!("no agent runs in the window {}", out.settings.get().target_window));
     };
     let rows = match observe::read(out, facts, profile).await {
         Ok(rows) => rows,
@@ -38,7 +38,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
     let screen = observe::judge(profile, facts, &process, &rows);
     let verdict = observe::fuse(out, facts, &process, screen, &now);
     if verdict.state == State::Absent {
-        return Target::Absent(format!("no agent runs in the window {}", out.settings.target_window));
+        return Target::Absent(format!("no agent runs in the window {}", out.settings.get().target_window));
     }
     let styled = rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
     let found = pane::composer(profile, &rows.plain, styled);
@@ -72,7 +72,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         composer,
         outside,
         busy: profile.paste.busy,
-        vi_guard: match out.settings.vi_guard {
+        vi_guard: match out.settings.get().vi_guard {
             ViGuard::Always => true,
             ViGuard::Never => false,
             ViGuard::Auto => !profile.paste.bracketed,
@@ -83,7 +83,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
 
 /// Chooses the target's pane: in the one window of that name, the one live pane, or the one that runs an agent.
 fn choose<'a, T>(out: &Outside<T>, view: &'a TmuxView, now: &Now) -> Result<(&'a PaneFacts, ProcessFacts), Target> {
-    let name = &out.settings.target_window;
+    let name = &out.settings.get().target_window;
     let panes: Vec<&PaneFacts> = view.panes.iter().filter(|pane| pane.window_name.as_str() == name).collect();
     let Some(first) = panes.first() else {
         return Err(Target::Absent(format!("no window is named {name}")));

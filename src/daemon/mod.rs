@@ -11,40 +11,53 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use crate::config::live::News;
+use crate::config::resolved::Settings;
 use crate::logic::action::Action;
+use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
 use crate::logic::instance::records::Cycle;
-use crate::logic::schedule::{Limits, Mode, Schedule};
+use crate::logic::schedule::{Limits, Mode, Nudge, Schedule};
 use crate::logic::signal::{Commit, StagedSignal};
-use crate::logic::snapshot::Snapshot;
+use crate::logic::snapshot::{Gathered, Snapshot};
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
 use crate::sys::tmux::Tmux;
 use crate::sys::{hook_files, liveness};
-use crate::tasks::{Need, Out, TASKS, Task, TaskSpec};
+use crate::tasks::{Need, Out, TASKS, Task, TaskSpec, target_window};
 
 mod actuate;
+pub mod board;
 mod courier;
 mod deliver;
 mod event;
 mod gather;
+mod health;
 mod look;
 pub mod observe;
 pub mod outside;
 mod perform;
 mod recall;
+mod reload;
 mod witness;
 
 use courier::Courier;
 use event::Event;
 use gather::Gatherer;
+use health::Health;
 pub use outside::Outside;
 
 /// The task that composes; it runs after every other in the startup sweep.
 const COMPOSE: &str = "compose_emit";
 
+/// The task that tells whether the target is there.
+const TARGET_WINDOW: &str = "target_window";
+
 /// Least time between two looks that tmux's notifications cause.
 const WAKE_EVERY: Duration = Duration::from_secs(1);
+
+/// How often the loop says that it lives while an earlier delivery is settled at the start.
+const SETTLE_TURN: Duration = Duration::from_secs(10);
 
 /// How a run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +81,15 @@ pub async fn run<T: Tmux + 'static>(
     local.run_until(async move { Daemon::new(outside, wake)?.run(how, shutdown).await }).await
 }
 
+/// What the schedule needs of the settings.
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        max_sleep: settings.max_sleep,
+        hang_floor: settings.hang_floor,
+        hang_backoff_cap: settings.hang_backoff_cap,
+    }
+}
+
 /// The loop and everything it owns.
 struct Daemon<T> {
     out: Rc<Outside<T>>,
@@ -76,7 +98,9 @@ struct Daemon<T> {
     staged: BTreeMap<&'static str, StagedSignal>,
     courier: Courier,
     gatherer: Gatherer,
+    health: Health,
     cycle: Cycle,
+    nudge: Nudge,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
@@ -86,22 +110,20 @@ struct Daemon<T> {
 
 impl<T: Tmux + 'static> Daemon<T> {
     fn new(outside: Outside<T>, wake: Rc<tokio::sync::Notify>) -> anyhow::Result<Self> {
-        let settings = &outside.settings;
-        let mut schedule = Schedule::new(Limits {
-            max_sleep: settings.max_sleep,
-            hang_floor: settings.hang_floor,
-            hang_backoff_cap: settings.hang_backoff_cap,
-        });
+        let settings = outside.settings.get();
+        let mut schedule = Schedule::new(limits(&settings));
         let mut tasks = Vec::with_capacity(TASKS.len());
         for spec in TASKS {
-            schedule.register(spec.name, (spec.every)(settings), Mode::Sync)?;
-            tasks.push((spec, (spec.build)(settings)));
+            schedule.register(spec.name, (spec.every)(&settings), Mode::Sync)?;
+            tasks.push((spec, (spec.build)()));
         }
         let (sender, events) = mpsc::unbounded_channel();
         Ok(Self {
             courier: Courier::new(),
             gatherer: Gatherer::new(&outside.state),
+            health: Health::default(),
             cycle: Cycle::default(),
+            nudge: Nudge::default(),
             out: Rc::new(outside),
             schedule,
             tasks,
@@ -115,6 +137,7 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     async fn run(mut self, how: Run, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         tokio::pin!(shutdown);
+        self.out.board.remember(&self.out.state);
         self.progress("startup");
         self.begin_cycles();
         // The sweep: what an earlier run left pending is settled first, then every producer runs, then the emit.
@@ -125,10 +148,13 @@ impl<T: Tmux + 'static> Daemon<T> {
                 biased;
                 () = &mut shutdown => return Ok(()),
                 Some(event) = self.events.recv() => self.take(event),
+                // What arrived is recorded until that succeeds, on a full disk for hours: that is no wedge.
+                () = tokio::time::sleep(SETTLE_TURN) => self.progress("startup"),
             }
         }
         self.tick().await;
         self.progress("startup:done");
+        self.out.board.set_started();
         self.allow_compose();
         if how == Run::Once {
             self.tick().await;
@@ -144,6 +170,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let mut woken_at = Duration::ZERO;
         loop {
             self.tick().await;
+            self.nudge();
             self.progress("loop-tick");
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
@@ -159,8 +186,10 @@ impl<T: Tmux + 'static> Daemon<T> {
                         () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
                     }
                     woken_at = self.out.clock.now().uptime;
-                    self.schedule.force("target_window");
+                    self.schedule.force(TARGET_WINDOW);
                 }
+                // The tick that follows reads the configuration.
+                () = self.out.settings.asked() => {}
                 () = tokio::time::sleep(sleep) => {}
             }
         }
@@ -180,6 +209,9 @@ impl<T: Tmux + 'static> Daemon<T> {
     /// One pass: everything that is due, in name order.
     async fn tick(&mut self) {
         let now = self.out.clock.now();
+        self.follow_configuration(&now);
+        self.health.look(&self.out, &self.courier, &now);
+        self.out.board.publish(&self.out.state, &now);
         if self.gatherer.decisions_changed() {
             self.schedule.force("pending_decisions");
             self.schedule.force(COMPOSE);
@@ -191,8 +223,9 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.allow_compose();
         }
         let mut due = self.schedule.due(&now);
-        // The emit tells what the other tasks of the same tick have staged.
-        due.sort_by_key(|name| *name == COMPOSE);
+        // What looks at staged data sees what the other tasks of the same tick have staged; the emit comes last.
+        let reads_staged = |name| self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged));
+        due.sort_by_key(|name| (*name == COMPOSE, reads_staged(*name)));
         if due.is_empty() {
             return;
         }
@@ -201,18 +234,64 @@ impl<T: Tmux + 'static> Daemon<T> {
             .iter()
             .filter(|(spec, _)| due.contains(&spec.name))
             .flat_map(|(spec, _)| spec.needs.iter().copied())
+            // They ride the startup sweep only, and to look for them lists the whole directory.
+            .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
         let mut snapshot = self.gatherer.gather(&self.out, &now, &needs).await;
+        let asked = if snapshot.tmux == Gathered::NotAsked { &snapshot.target } else { &snapshot.tmux };
+        match asked {
+            Gathered::Got(_) => self.out.board.report(&now, Degraded::TmuxUnreachable, None),
+            Gathered::Failed(why) => self.out.board.report(&now, Degraded::TmuxUnreachable, Some(why)),
+            Gathered::NotAsked => {}
+        }
         for name in due {
             self.run_task(name, &mut snapshot).await;
         }
     }
 
+    /// Pulls the emit forward when another program wrote something worth telling soon. What it wrote is not read here.
+    fn nudge(&mut self) {
+        if self.nudge.advanced(&gather::watched(&self.out.state)) {
+            self.schedule.nudge(COMPOSE, &self.out.clock.now());
+        }
+    }
+
+    /// Puts in force what the configuration file says by now, and says what became of it.
+    fn follow_configuration(&mut self, now: &Now) {
+        let news = self.out.settings.look(now);
+        if news.iter().any(|one| matches!(one, News::InForce(_))) {
+            // Whatever else acts on settings asks for them each time; only the schedule is told.
+            let settings = self.out.settings.get();
+            self.schedule.set_limits(limits(&settings));
+            for (spec, _) in &self.tasks {
+                self.schedule.set_every(spec.name, (spec.every)(&settings), now);
+            }
+        }
+        for one in news {
+            match &one {
+                News::Failed(error) => {
+                    let what = error.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    self.out.board.report(now, Degraded::ConfigReload, Some(&what));
+                }
+                News::Fixed => self.out.board.report(now, Degraded::ConfigReload, None),
+                _ => {}
+            }
+            reload::say(&one);
+        }
+    }
+
+    /// The table's row of a task.
+    fn spec(&self, name: &str) -> Option<&'static TaskSpec> {
+        self.tasks.iter().map(|(spec, _)| *spec).find(|spec| spec.name == name)
+    }
+
     /// Runs one task and carries out what it asks for.
     async fn run_task(&mut self, name: &'static str, snapshot: &mut Snapshot) {
         let started = self.out.clock.now();
-        if name == COMPOSE {
+        if self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged)) {
             snapshot.staged.clone_from(&self.staged);
+        }
+        if name == COMPOSE {
             snapshot.nonce = crate::sys::seed::nonce();
             snapshot.repeat_of = self.courier.repeat_of().cloned();
             snapshot.told = self.courier.has_told();
@@ -220,7 +299,8 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return };
         let mut asked = Out::default();
-        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, snapshot, &mut asked)));
+        let settings = self.out.settings.get();
+        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, &settings, snapshot, &mut asked)));
         if run.is_err() {
             // A panic in one check must not end the watch; what it asked for is not to be trusted.
             asked = Out { rc: 70, ..Out::default() };
@@ -228,6 +308,10 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         if let Some(staged) = asked.staged {
             self.stage(name, staged);
+        }
+        if let (TARGET_WINDOW, rc @ (0 | target_window::ABSENT)) = (name, asked.rc) {
+            let absent = format!("no live pane in a window named {}", settings.target_window);
+            self.out.board.report(&started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
         }
         let mut composed = false;
         for action in asked.actions {
@@ -270,7 +354,7 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     /// Carries out what needs no delivery. What fails is asked for again by the task's next run.
     async fn commit(&mut self, commits: &[Commit]) {
-        let ring = self.out.settings.dedup_ring;
+        let ring = self.out.settings.get().dedup_ring;
         if let Err(error) = perform::commits(&self.out.tmux, &self.out.state, ring, commits, None).await {
             self.say("commit", &format!("the state directory can't be written: {error}"));
         }
@@ -298,7 +382,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
             }
             Action::Hurry { task, every, lasting } => {
-                if self.courier.may_compose() {
+                if task != COMPOSE || self.courier.may_compose() {
                     self.schedule.force(task);
                 }
                 self.schedule.hurry(task, every, lasting, now);
@@ -324,6 +408,9 @@ impl<T: Tmux + 'static> Daemon<T> {
                 self.schedule.force(name);
             }
         }
+        if let Event::Delivered { archived, outcome: Outcome::Received(proof) } = &event {
+            self.health.delivered(&self.out, &archived.emit, *proof, &now);
+        }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();
     }
@@ -338,9 +425,11 @@ impl<T: Tmux + 'static> Daemon<T> {
     }
 
     fn progress(&mut self, stage: &str) {
-        if let Err(error) = liveness::bump_progress(&self.out.state, &self.out.clock.now(), stage) {
-            self.say("progress", &format!("watcher-progress can't be written: {error}"));
-        }
+        let now = self.out.clock.now();
+        self.out.board.turn();
+        let bumped = liveness::bump_progress(&self.out.state, &now, stage);
+        let bumped = bumped.map_err(|error| format!("watcher-progress can't be written: {error}"));
+        self.out.board.report_result(&now, Degraded::StateUnwritable, bumped);
     }
 
     /// Begins the measurement of cycles; what an earlier watcher measured says nothing of this one.

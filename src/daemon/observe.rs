@@ -141,7 +141,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
             _ => nothing_to_judge(),
         };
         let hook = pane.hook(&out.state, facts);
-        let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.hook_fresh);
+        let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh);
         list.push(ObservedPane { facts: facts.clone(), verdict });
     }
     Ok(list)
@@ -263,7 +263,7 @@ pub(super) fn fuse<T>(
 ) -> PaneVerdict {
     let mut recall = out.observer.recall.borrow_mut();
     let hook = recall.pane(facts.pane).hook(&out.state, facts);
-    pane::fuse(facts, process, hook, screen, now.at, out.settings.hook_fresh)
+    pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh)
 }
 
 /// Judges one screen. A screen that panics the rules is not understood, and ends neither the sweep nor the watch.

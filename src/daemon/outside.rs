@@ -1,7 +1,8 @@
 //! Everything the daemon touches, in one place: a simulated fleet replaces it whole.
 
+use super::board::Board;
 use super::observe::Observer;
-use crate::config::resolved::Settings;
+use crate::config::live::Live;
 use crate::sys::clock::Clock;
 use crate::sys::env::Env;
 use crate::sys::files::StateDir;
@@ -14,12 +15,14 @@ pub struct Outside<T> {
     pub clock: Clock,
     /// The state directory.
     pub state: StateDir,
-    /// Checked settings.
-    pub settings: Settings,
+    /// The settings in force. They can change while the watcher runs, so nobody keeps a copy.
+    pub settings: Live,
     /// The environment, for where agents keep their sessions.
     pub env: Box<dyn Env>,
     /// What was seen at the last look, so that an unchanged screen is not read again.
     pub observer: Observer,
+    /// Where the loop says how it fares.
+    pub board: Board,
 }
 
 impl<T> std::fmt::Debug for Outside<T> {

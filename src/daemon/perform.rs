@@ -40,6 +40,7 @@ pub(super) async fn commits<T: Tmux>(
             Commit::RememberHash { hash, at_s } => {
                 remember_hash(state, hash, delivered.map_or(*at_s, Timestamp::secs), ring)
             }
+            Commit::StampFile { path } => delivered.map_or(Ok(()), |at| files::set_stamp(&state.at(path), at)),
             Commit::ClearBells { server, windows } => {
                 clear_bells(tmux, server, windows).await;
                 Ok(())

@@ -44,10 +44,10 @@ impl Watch {
 
     /// A proof, if one of the witnesses that count has seen the signature.
     pub(super) fn proof<T>(&mut self, out: &Outside<T>, signature: &Signature) -> Option<Proof> {
-        if out.settings.witnesses.hook && has_receipt(out, signature) {
+        if out.settings.get().witnesses.hook && has_receipt(out, signature) {
             return Some(Proof { by: ProofBy::Hook, queued: false });
         }
-        if !out.settings.witnesses.transcript {
+        if !out.settings.get().witnesses.transcript {
             return None;
         }
         let now = out.clock.now().uptime;
@@ -81,7 +81,7 @@ impl Watch {
 
 /// Whether the prompt hook wrote a receipt for exactly this signature.
 fn has_receipt<T>(out: &Outside<T>, signature: &Signature) -> bool {
-    let target = &out.settings.target_window;
+    let target = &out.settings.get().target_window;
     // A text of ours that somebody handed on to another agent has left a receipt of that agent's.
     hook_files::read_receipt(&out.state, &signature.nonce).is_ok_and(|receipt| {
         receipt.is_some_and(|receipt| {
@@ -92,14 +92,19 @@ fn has_receipt<T>(out: &Outside<T>, signature: &Signature) -> bool {
 
 /// The transcript of the target's session: by its hooks, else by the session id pinned when it was started.
 fn session_file<T>(out: &Outside<T>) -> Option<PathBuf> {
-    let target = WindowName(out.settings.target_window.clone());
+    let target = WindowName(out.settings.get().target_window.clone());
     if let Ok(Some(found)) = hook_files::read_heartbeat(&out.state, &target, None) {
         let heartbeat = found.heartbeat;
         let told = Some(PathBuf::from(&heartbeat.transcript_path)).filter(|path| path.is_absolute());
         // A session that has not written yet has no file; the path that its hook told is where it will be.
-        return transcript::locate(out.env.as_ref(), &heartbeat.session_id, told.as_deref(), Some(&out.settings.root))
-            .or(told);
+        return transcript::locate(
+            out.env.as_ref(),
+            &heartbeat.session_id,
+            told.as_deref(),
+            Some(&out.settings.get().root),
+        )
+        .or(told);
     }
     let pinned = files::read_text(&out.state.at("orchestrator-session-id"), MAX_STATE_BYTES).ok()??;
-    transcript::locate(out.env.as_ref(), pinned.trim(), None, Some(&out.settings.root))
+    transcript::locate(out.env.as_ref(), pinned.trim(), None, Some(&out.settings.get().root))
 }

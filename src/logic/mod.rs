@@ -7,6 +7,7 @@
 #![warn(clippy::missing_docs_in_private_items)]
 
 pub mod action;
+pub mod degraded;
 pub mod delivery;
 pub mod emit;
 pub mod hook;
@@ -20,5 +21,6 @@ pub mod screen;
 pub mod shell;
 pub mod signal;
 pub mod snapshot;
+pub mod text;
 pub mod time;
 pub mod worker;

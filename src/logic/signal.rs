@@ -1,9 +1,12 @@
 //! What is to be told: sections for the next emit, and what a verified delivery of them retires.
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use super::ids::{ServerId, WindowId, WindowName};
 use super::time::Timestamp;
+use super::worker::roster::Roster;
 
 /// A section of the emit. The order of the variants is the order on the page (`contracts.md` §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -81,6 +84,12 @@ pub enum Commit {
         /// The stamp, seconds.
         at_s: i64,
     },
+    /// Set a file's time to that of the delivery; nothing if it is not there. For files whose time is what readers count
+    /// from.
+    StampFile {
+        /// Relative path.
+        path: String,
+    },
     /// Clear the bell flag of these windows without creating a session.
     ClearBells {
         /// The server that they rang on; on any other these ids are other windows.
@@ -121,6 +130,6 @@ pub struct StagedSignal {
     pub sections: Vec<Section>,
     /// One line for the log, where the producer suppressed something.
     pub note: Option<String>,
-    /// For the `workspace:` line; set by the idle classifier only.
-    pub workspace: Option<String>,
+    /// The workers that it looked at, for the `workspace:` line and the full snapshot.
+    pub roster: Option<Rc<Roster>>,
 }

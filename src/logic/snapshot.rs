@@ -4,9 +4,11 @@
 //! must not look alike.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use super::hook::Notification;
 use super::ids::{PaneId, ServerId, SessionId, WindowId, WindowName};
 use super::pane::PaneVerdict;
 use super::signal::StagedSignal;
@@ -31,6 +33,15 @@ impl<T> Gathered<T> {
             Self::Got(value) => Some(value),
             Self::NotAsked | Self::Failed(_) => None,
         }
+    }
+}
+
+impl TmuxView {
+    /// The same server, with the panes of the windows of this name.
+    #[must_use]
+    pub fn of_window(&self, name: &WindowName) -> Self {
+        let panes = self.panes.iter().filter(|pane| pane.window_name == *name).cloned().collect();
+        Self { server: self.server.clone(), version: self.version.clone(), panes }
     }
 }
 
@@ -213,27 +224,61 @@ impl StateText {
     }
 }
 
+/// What a failed installation of the agent left: `local-claude-install-failed.<epoch>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallFailure {
+    /// The file's name in the state directory.
+    pub name: String,
+    /// What the installation said.
+    pub text: StateText,
+}
+
+/// What is known of a file without reading it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FileStamp {
+    /// No such file (or never asked for).
+    #[default]
+    Absent,
+    /// It is there.
+    At {
+        /// When it was last written.
+        modified: Timestamp,
+        /// Whether it has no content.
+        is_empty: bool,
+    },
+    /// It can't be looked at; the text says why.
+    Unreadable(String),
+}
+
 /// Everything a tick may look at.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The watched tmux server.
     pub tmux: Gathered<TmuxView>,
+    /// The same server, with the panes of the windows that have the target's name.
+    pub target: Gathered<TmuxView>,
     /// The watched panes with verdicts, in list order; only panes of the configured sessions.
     pub panes: Gathered<Vec<ObservedPane>>,
     /// Live decision files, without tombstones.
     pub decisions: Gathered<Vec<DecisionFile>>,
     /// The action log's events, oldest first, archives included where the live file is young.
-    pub action_log: Gathered<Vec<ActionEvent>>,
+    pub action_log: Gathered<Rc<Vec<ActionEvent>>>,
     /// Reports and repositories.
     pub local: Gathered<LocalState>,
     /// Texts of the reports that wrap-up events cite, by the base name cited.
     pub report_texts: BTreeMap<String, ReportText>,
     /// Small state files, by path relative to the state directory. A task names those it wants in its `files`.
     pub files: BTreeMap<&'static str, StateText>,
+    /// Files of which only the time matters, by path relative to the state directory.
+    pub stamps: BTreeMap<&'static str, FileStamp>,
     /// `monitor/services.registry`: names in it are not workers.
     pub registry: StateText,
     /// The file that `status_surface.url_file` names; absent if the setting is.
     pub status_page: StateText,
+    /// Failed installations of the agent that nobody was told of.
+    pub install_failures: Vec<InstallFailure>,
+    /// The newest notifications of agents, oldest first.
+    pub notifications: Vec<Notification>,
     /// Names in `diffs/`, for pruning.
     pub archive_names: Gathered<Vec<String>>,
     /// What every producer has staged, by task name (for `compose_emit`).

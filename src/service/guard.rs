@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::config::live::Live;
 use crate::logic::instance::beacon::{self, Beacon, Fence};
 use crate::logic::instance::holder::Holder;
 use crate::logic::time::Now;
@@ -29,6 +30,10 @@ pub(super) struct Guard {
     pub(super) target: String,
     /// Cadence of the heartbeat.
     pub(super) tick: Duration,
+    /// When we started.
+    pub(super) started: Now,
+    /// The settings in force.
+    pub(super) settings: Live,
     /// Cadence of the emits, as published.
     pub(super) interval: Duration,
     /// How we describe ourselves.
@@ -43,12 +48,17 @@ impl Guard {
     /// Says who watches, and that it lives: whoever holds the lock takes over from what an earlier instance left.
     pub(super) fn announce(&self) {
         let now = Clock::System.now();
+        self.publish();
+        self.write_beacon(&now);
+    }
+
+    /// Says who watches.
+    fn publish(&self) {
         let published = liveness::write_pid(&self.state)
-            .and_then(|()| liveness::write_who(&self.state, &now, &self.target, self.interval));
+            .and_then(|()| liveness::write_who(&self.state, &self.started, &self.target, self.interval));
         if let Err(error) = published {
             tracing::error!(%error, "cannot publish who watches");
         }
-        self.write_beacon(&now);
     }
 
     /// Goes on until another instance has taken over.
@@ -98,6 +108,11 @@ impl Guard {
             Err(error) => tracing::warn!(%error, "the lock file can't be looked at"),
         }
         let now = Clock::System.now();
+        let interval = self.settings.get().interval;
+        if interval != self.interval {
+            self.interval = interval;
+            self.publish();
+        }
         let found = files::read_text(&self.state.at(BEACON_FILE), MAX_STATE_BYTES).ok().flatten();
         match beacon::fence(found.as_deref(), &self.holder.host, &self.nonce, now.at, self.stale_after) {
             Fence::Refresh => self.write_beacon(&now),
@@ -144,6 +159,7 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::resolved::Settings;
 
     fn guard(dir: &std::path::Path, nonce: &str) -> Guard {
         let state = StateDir::new(dir);
@@ -155,6 +171,8 @@ mod tests {
             tick: Duration::from_secs(60),
             interval: Duration::from_secs(60),
             holder,
+            started: Clock::System.now(),
+            settings: Settings::defaults(dir).into(),
             nonce: nonce.into(),
             stale_after: Duration::from_secs(600),
             state,

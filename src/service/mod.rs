@@ -14,7 +14,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::render;
-use crate::config::load::{self, Loaded};
+use crate::config::live::{Live, Origins};
+use crate::config::load::{self, Flag, Loaded};
+use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
 use crate::logic::instance::beacon::BeaconVerdict;
@@ -22,15 +24,17 @@ use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
-use crate::sys::instance::{self, Here, Replaced};
+use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
-use crate::sys::{liveness, logging};
+use crate::sys::{liveness, logging, takeover};
 
 mod guard;
+mod notify;
 
 use guard::Guard;
+use notify::Notifier;
 
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
@@ -86,13 +90,8 @@ impl Stop {
 
 /// Everything before the loop, and after it.
 fn start(args: &ArgMatches) -> Result<(), Stop> {
-    let Loaded { mut settings, notices, .. } = load_settings(args)?;
-    if let Some(target) = args.get_one::<String>("target") {
-        if target.is_empty() {
-            return Err(Stop::new(2, "--target needs the name of a window"));
-        }
-        settings.target_window.clone_from(target);
-    }
+    let (loaded, origins) = load_settings(args)?;
+    let settings = loaded.settings.clone();
     let state = StateDir::new(&settings.state_dir);
     if args.get_flag("instance-status") {
         render::line(&instance::instance_status(&state));
@@ -127,12 +126,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
     refuse_remote(&state, settings.beacon_stale)?;
     if args.get_flag("replace") {
-        match instance::replace_holder(&state, REPLACE_GRACE) {
-            Ok(Replaced::Nobody) => {}
-            Ok(Replaced::Ended { pid, forced }) => {
-                render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
-            }
-            Err(error) => return Err(Stop::new(error.exit_code(), error)),
+        let done = takeover::take_over(&state, REPLACE_GRACE).map_err(|error| Stop::new(error.exit_code(), error))?;
+        for (pid, forced) in done.ended {
+            render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
         }
     }
     let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
@@ -143,12 +139,16 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     {
         tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
     }
-    for notice in &notices {
+    for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
     let ticker = Ticker::start(&state, &settings.target_window, settings.heartbeat_tick)
         .map_err(|error| Stop::new(1, format!("cannot start the heartbeat: {error}")))?;
+    let started = Clock::System.now();
+    let live = Live::following(loaded, origins, &started);
     let mut guard = Guard {
+        started,
+        settings: live.clone(),
         state: state.clone(),
         lock,
         ticker,
@@ -168,6 +168,8 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         "watcher started"
     );
     let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
+    let board = Board::default();
+    let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
     let ended = runtime.block_on(async {
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         let wake = Rc::new(tokio::sync::Notify::new());
@@ -177,9 +179,10 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             tmux,
             clock: Clock::System,
             state: state.clone(),
-            settings,
+            settings: live.clone(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
+            board,
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {
@@ -189,16 +192,20 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             std::future::pending::<()>().await;
         };
         let told = told_to_end()?;
+        let reload = reload_when_told(live, &notifier)?;
         let end = async {
             tokio::select! {
                 () = told => {}
                 () = guard.watch() => {}
             }
+            notifier.stopping();
         };
         let run = daemon::run(outside, how, wake, end);
         tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
+            () = notifier.attend() => Ok(()),
+            () = reload => Ok(()),
         }
     });
     tracing::info!("watcher ended");
@@ -206,18 +213,26 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     if let Err(error) = liveness::remove_ours(&state) {
         tracing::warn!(%error, "cannot remove our own pid files");
     }
+    notifier.finish();
     drop(log);
     drop(guard);
     ended.map_err(|error| Stop::new(1, format!("{error:#}")))
 }
 
-/// Loads the settings; a missing root is 2, a bad configuration is 1.
-fn load_settings(args: &ArgMatches) -> Result<Loaded, Stop> {
+/// Loads the settings, and says where they come from when they are read again; a missing root is 2, a bad
+/// configuration is 1.
+fn load_settings(args: &ArgMatches) -> Result<(Loaded, Origins), Stop> {
     let here = std::env::current_dir()
         .map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}; go to one that exists")))?;
     let root = args.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let root = load::find_root(&ProcessEnv, root, &here).map_err(|error| Stop::new(2, error))?;
-    load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))
+    let mut loaded = load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))?;
+    let target = args.get_one::<String>("target").cloned();
+    let target = target.map(|value| Flag { name: "--target", key: "monitor.target_window", value });
+    if let Some(flag) = &target {
+        loaded = loaded.with_flag(flag).map_err(|error| Stop::new(2, error))?;
+    }
+    Ok((loaded, Origins { env: Box::new(ProcessEnv), cwd: here, flags: target.into_iter().collect() }))
 }
 
 /// Refuses to start beside a watcher on another host, which the lock may not show.
@@ -260,7 +275,6 @@ fn take_lock(state: &StateDir, root: &std::path::Path, sockets: &[String]) -> Re
 fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
     let mut int = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
-    let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     // A write beyond a limit on file sizes is an error like a full disk, not an end.
     let size_limit =
         signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).context("listening for SIGXFSZ")?;
@@ -269,7 +283,19 @@ fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}
-            _ = hup.recv() => {}
         }
+    })
+}
+
+/// Reloads the configuration each time the process is hung up on. Never completes.
+fn reload_when_told(settings: Live, notifier: &Notifier) -> anyhow::Result<impl Future<Output = ()>> {
+    let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+    Ok(async move {
+        while hup.recv().await.is_some() {
+            notifier.reloading();
+            settings.reload().await;
+            notifier.reloaded();
+        }
+        std::future::pending::<()>().await;
     })
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use chrono::{Local, Offset as _};
@@ -22,13 +23,23 @@ pub enum Clock {
         base: Timestamp,
         /// The instant that counts as zero.
         start: tokio::time::Instant,
+        /// By how many milliseconds the wall clock was set since, as somebody does who corrects it.
+        set_by: &'static AtomicI64,
     },
 }
+
+/// A wall clock that nobody sets.
+static NEVER_SET: AtomicI64 = AtomicI64::new(0);
 
 impl Clock {
     /// A clock that follows tokio's, beginning at `base`. Call it inside a runtime.
     pub fn starting_at(base: Timestamp) -> Self {
-        Self::Virtual { base, start: tokio::time::Instant::now() }
+        Self::settable(base, &NEVER_SET)
+    }
+
+    /// The same, with a wall clock that is set by adding to `set_by`; the monotonic time goes on evenly.
+    pub fn settable(base: Timestamp, set_by: &'static AtomicI64) -> Self {
+        Self::Virtual { base, start: tokio::time::Instant::now(), set_by }
     }
 
     /// What time it is.
@@ -42,9 +53,10 @@ impl Clock {
                     offset: local.offset().fix(),
                 }
             }
-            Self::Virtual { base, start } => {
+            Self::Virtual { base, start, set_by } => {
                 let passed = start.elapsed();
-                Now { at: base.after(passed), uptime: passed, offset: crate::logic::time::utc() }
+                let set = Timestamp::from_millis(base.millis().saturating_add(set_by.load(Ordering::Relaxed)));
+                Now { at: set.after(passed), uptime: passed, offset: crate::logic::time::utc() }
             }
         }
     }

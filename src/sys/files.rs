@@ -9,8 +9,13 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
+
+use super::fault;
+use crate::logic::snapshot::FileStamp;
+use crate::logic::time::Timestamp;
 
 /// Largest state file that is read whole, in bytes.
 pub const MAX_STATE_BYTES: u64 = 8 << 20;
@@ -35,6 +40,7 @@ pub fn create_private_dir(dir: &Path) -> io::Result<()> {
 /// Replaces a file's content atomically. The parent directory is created if it is missing.
 pub fn write_atomic(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
+    fault::write(path)?;
     let dir = path.parent().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file needs a directory"))?;
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file needs a name"))?;
     let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -72,6 +78,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8], durability: Durability) -> io::Re
 /// failed append is cut back to where it began.
 pub fn append_lines(path: &Path, text: &str, durability: Durability) -> io::Result<()> {
     debug_assert!(text.ends_with('\n'), "appended text ends in a newline");
+    fault::write(path)?;
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path);
     let mut file = match open() {
@@ -136,7 +143,7 @@ pub fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
 
 /// Opens a regular file for reading without waiting, whatever stands there: a pipe would hold the watcher up for ever,
 /// and a device has no end. `None` if it does not exist.
-fn open_regular(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     let nonblock = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = match OpenOptions::new().read(true).custom_flags(nonblock).open(path) {
         Ok(file) => file,
@@ -150,8 +157,41 @@ fn open_regular(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// When a file was last written and whether it has content; its text is not read.
+pub fn stamp(path: &Path) -> FileStamp {
+    match fs::metadata(path) {
+        Ok(metadata) => match metadata.modified() {
+            Ok(modified) => FileStamp::At { modified: timestamp(modified), is_empty: metadata.len() == 0 },
+            Err(error) => FileStamp::Unreadable(error.to_string()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => FileStamp::Absent,
+        Err(error) => FileStamp::Unreadable(error.to_string()),
+    }
+}
+
+/// Sets the time of a file; fine if it is not there.
+pub fn set_stamp(path: &Path, at: Timestamp) -> io::Result<()> {
+    let at = match u64::try_from(at.millis()) {
+        Ok(millis) => SystemTime::UNIX_EPOCH + Duration::from_millis(millis),
+        Err(_) => SystemTime::UNIX_EPOCH,
+    };
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    match OpenOptions::new().write(true).custom_flags(flags).open(path) {
+        Ok(file) => file.set_modified(at),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file's time; one before 1970 counts as 1970.
+fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
 /// Renames what can't be used to a free name beside it, `<name>.damaged.<n>`, so that nothing is overwritten.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    fault::write(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let aside = (1..=MAX_ASIDE)
         .map(|number| path.with_file_name(format!("{name}.damaged.{number}")))
@@ -163,6 +203,7 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
 
 /// Deletes a file; fine if it is not there.
 pub fn remove(path: &Path) -> io::Result<()> {
+    fault::write(path)?;
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -220,6 +261,20 @@ impl StateDir {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stamp_is_read_back_and_a_missing_file_has_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.ts");
+        assert_eq!(stamp(&path), FileStamp::Absent);
+        set_stamp(&path, Timestamp::from_secs(5)).unwrap();
+        assert_eq!(stamp(&path), FileStamp::Absent);
+        fs::write(&path, "").unwrap();
+        for at in [Timestamp::from_millis(1_759_000_000_250), Timestamp::from_secs(0)] {
+            set_stamp(&path, at).unwrap();
+            assert_eq!(stamp(&path), FileStamp::At { modified: at, is_empty: true });
+        }
+    }
 
     #[test]
     fn an_append_after_a_cut_line_stays_whole() {

@@ -13,11 +13,15 @@ use crate::logic::instance::verdict::{Facts, Identity, LockState};
 use crate::logic::schedule::Telemetry;
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
+use crate::sys::group;
 use crate::sys::lock::{self, Probe};
 use crate::sys::ticker::HEARTBEAT_FILE;
 
 /// File name of the service's program; a process that runs another one is no watcher.
 pub const PROGRAM: &str = "nexus-watcher";
+
+/// How the command line of the original tools' watcher, a shell script, ends in its first or second word.
+const ORIGINAL: &str = "monitor/watcher/main.sh";
 
 /// The loop moved.
 pub const PROGRESS_FILE: &str = "watcher-progress";
@@ -115,15 +119,18 @@ pub fn look(state: &StateDir, now: &Now) -> io::Result<Liveness> {
     let pid = heartbeat.as_ref().and_then(|heartbeat| heartbeat.pid).or_else(|| recorded_pid(state));
     let lock = lock::probe(state);
     let logs = files::list_names(&state.at(LOG_DIR)).unwrap_or_default();
+    let holder = pid.map_or(Identity::CannotTell, |pid| identify_here(state, pid));
+    // Who starts processes moves.
+    let youngest = pid.filter(|_| holder == Identity::Watcher).and_then(group::youngest);
     let other_movement = logs
         .iter()
         .map(|name| age(&state.at(LOG_DIR).join(name)))
-        .chain([file_age(SCHEDULER_LOG), file_age("watcher.log")])
+        .chain([file_age(SCHEDULER_LOG), file_age("watcher.log"), youngest])
         .flatten()
         .min();
     let facts = Facts {
         heartbeat: heartbeat_age,
-        holder: pid.map_or(Identity::CannotTell, identify),
+        holder,
         lock: match lock {
             Probe::Held(_) => LockState::Held,
             Probe::Free(_) | Probe::Absent => LockState::Free,
@@ -170,17 +177,32 @@ pub fn identify(pid: u32) -> Identity {
         // The kernel marks a program whose file was replaced, as an update does.
         name.strip_suffix(" (deleted)").unwrap_or(&name) == PROGRAM
     };
-    let verdict = |ours| if ours { Identity::Watcher } else { Identity::NotWatcher };
-    if let Ok(program) = fs::read_link(proc("exe")) {
-        return verdict(is_ours(&program));
+    let program = fs::read_link(proc("exe"));
+    if program.as_ref().is_ok_and(|program| is_ours(program)) {
+        return Identity::Watcher;
     }
-    // Another account's: only its command line can be read.
     match fs::read(proc("cmdline")) {
         Ok(line) if !line.is_empty() => {
-            let first = line.split(|byte| *byte == 0).next().unwrap_or_default();
-            verdict(is_ours(Path::new(&*String::from_utf8_lossy(first))))
+            let mut words = line.split(|byte| *byte == 0);
+            let first = words.next().unwrap_or_default();
+            let is_original = |word: &[u8]| word.ends_with(ORIGINAL.as_bytes());
+            // Of another account's process only the command line can be read.
+            let is_watcher = is_original(first)
+                || words.next().is_some_and(is_original)
+                || program.is_err() && is_ours(Path::new(&*String::from_utf8_lossy(first)));
+            if is_watcher { Identity::Watcher } else { Identity::NotWatcher }
         }
+        // Also while a program is just being started.
         _ => Identity::CannotTell,
+    }
+}
+
+/// Whether a recorded process is the live watcher of this state directory. A number that was used again may belong to
+/// the watcher of another one, which does not have this lock's file open.
+pub fn identify_here(state: &StateDir, pid: u32) -> Identity {
+    match identify(pid) {
+        Identity::Watcher if lock::has_open(pid, &state.at(lock::LOCK_FILE)) == Some(false) => Identity::NotWatcher,
+        found => found,
     }
 }
 
@@ -289,6 +311,32 @@ mod tests {
     }
 
     #[test]
+    fn a_recorded_pid_that_is_now_the_watcher_of_another_directory_is_not_ours() {
+        let (dir, state) = state();
+        let program = dir.path().join(PROGRAM);
+        fs::copy("/bin/sh", &program).unwrap();
+        let start = |lock: &Path| {
+            let script = "exec 9>>\"$1\"; echo up; read line";
+            let mut command = Command::new(&program);
+            command.args(["-c", script, "sh"]).arg(lock).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line)
+                .unwrap();
+            child
+        };
+        let mut ours = start(&state.at(lock::LOCK_FILE));
+        let mut theirs = start(&dir.path().join("another.lock"));
+        assert_eq!((identify(ours.id()), identify(theirs.id())), (Identity::Watcher, Identity::Watcher));
+        assert_eq!(identify_here(&state, ours.id()), Identity::Watcher);
+        assert_eq!(identify_here(&state, theirs.id()), Identity::NotWatcher);
+        for child in [&mut ours, &mut theirs] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
     fn a_process_is_known_by_its_program_row_by_row() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(PROGRAM);
@@ -300,7 +348,21 @@ mod tests {
         fs::remove_file(&program).unwrap();
         assert_eq!(identify(watcher.id()), Identity::Watcher, "its program was replaced by an update");
         let mut other = start(Path::new("/bin/sh"));
+        while identify(other.id()) == Identity::CannotTell {}
         assert_eq!(identify(other.id()), Identity::NotWatcher, "the pid was used again");
+        let script = dir.path().join(ORIGINAL);
+        fs::create_dir_all(script.parent().unwrap()).unwrap();
+        fs::write(&script, "read line\n").unwrap();
+        let mut original = Command::new("/bin/sh").arg(&script).stdin(Stdio::piped()).spawn().unwrap();
+        let found = loop {
+            match identify(original.id()) {
+                Identity::CannotTell => {}
+                found => break found,
+            }
+        };
+        assert_eq!(found, Identity::Watcher, "the original tools' watcher");
+        original.kill().unwrap();
+        original.wait().unwrap();
         for child in [&mut watcher, &mut other] {
             drop(child.stdin.take());
             child.wait().unwrap();

@@ -2,7 +2,8 @@
 //!
 //! The lock is the truth, the text inside only explains it. The file is never unlinked, since after an unlink and a new
 //! file two holders coexist. Files are opened close-on-exec, so that no child keeps the lock when the watcher dies. The
-//! lock does not reliably reach across hosts; the beacon does (`logic::instance::beacon`).
+//! lock does not reliably reach across hosts; the beacon does (`logic::instance::beacon`). The launcher and a watcher that
+//! only observes lock files of their own in the same way.
 
 #![expect(clippy::disallowed_methods, reason = "flock has no wait with a deadline, so an attempt is repeated")]
 
@@ -10,12 +11,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::sys::files::{self, StateDir};
 
 /// Name of the lock file in the state directory.
 pub const LOCK_FILE: &str = "nexus-instance.lock";
+
+/// Name of the file that a watcher holds which can't have the instance lock and only observes.
+pub const OBSERVER_FILE: &str = "watcher-observing";
 
 /// Longest body that is read, in bytes.
 const MAX_BODY: u64 = 64 << 10;
@@ -26,6 +30,9 @@ const LOOKER_TRIES: u32 = 5000;
 
 /// Pause between such attempts.
 const LOOKER_PAUSE: Duration = Duration::from_millis(1);
+
+/// Pause between two attempts of one that waits for the holder.
+const WAIT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The held lock. It is given back when this is dropped or the process ends, however it ends.
 #[derive(Debug)]
@@ -74,27 +81,19 @@ pub enum Probe {
 ///
 /// Errors: `Held` at once if another watcher holds it; `Unopenable` for everything else.
 pub fn acquire(state: &StateDir, metadata: &str) -> Result<InstanceLock, LockError> {
-    let path = state.at(LOCK_FILE);
+    acquire_file(state, LOCK_FILE, metadata)
+}
+
+/// Takes the lock on another file of the state directory, as [`acquire`] does.
+pub fn acquire_file(state: &StateDir, name: &str, metadata: &str) -> Result<InstanceLock, LockError> {
+    let path = state.at(name);
     let unopenable = |source| LockError::Unopenable { path: path.clone(), source };
     files::create_private_dir(state.path()).map_err(unopenable)?;
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(no_follow())
-        .open(&path)
-        .map_err(unopenable)?;
+    let mut file = open(&path).map_err(unopenable)?;
     if !try_exclusive(&file).map_err(unopenable)? {
         return Err(LockError::Held { metadata: read_body(&mut file).unwrap_or_default(), path });
     }
-    let write = |file: &mut File| {
-        file.set_len(0)?;
-        file.seek(SeekFrom::Start(0))?;
-        file.write_all(metadata.as_bytes())
-    };
-    match write(&mut file) {
+    match write_body(&mut file, metadata) {
         // On a full disk the lock still counts; only the explanation is missing.
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
@@ -103,9 +102,32 @@ pub fn acquire(state: &StateDir, metadata: &str) -> Result<InstanceLock, LockErr
     Ok(InstanceLock { file, path })
 }
 
+/// Takes the lock on a file of the state directory, waiting for it up to `patience`; the file's text is left alone.
+///
+/// Errors: `Held` if another process has it all that time.
+pub fn acquire_within(state: &StateDir, name: &str, patience: Duration) -> Result<InstanceLock, LockError> {
+    let path = state.at(name);
+    let unopenable = |source| LockError::Unopenable { path: path.clone(), source };
+    files::create_private_dir(state.path()).map_err(unopenable)?;
+    let file = open(&path).map_err(unopenable)?;
+    let deadline = Instant::now() + patience;
+    while !try_exclusive(&file).map_err(unopenable)? {
+        if Instant::now() >= deadline {
+            return Err(LockError::Held { metadata: String::new(), path });
+        }
+        std::thread::sleep(WAIT_PAUSE);
+    }
+    Ok(InstanceLock { file, path })
+}
+
 /// Tries the lock without keeping it, and reads what its holder wrote.
 pub fn probe(state: &StateDir) -> Probe {
-    let path = state.at(LOCK_FILE);
+    probe_file(state, LOCK_FILE)
+}
+
+/// Tries the lock of another file of the state directory, as [`probe`] does.
+pub fn probe_file(state: &StateDir, name: &str) -> Probe {
+    let path = state.at(name);
     let look = || -> io::Result<Probe> {
         let mut file = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path)?;
         // A shared lock does not disturb other lookers, and a starter knows to try again (`try_exclusive`).
@@ -127,15 +149,27 @@ pub fn probe(state: &StateDir) -> Probe {
     }
 }
 
-/// Whether a process has this file open; `None` if its descriptors cannot be looked at.
+/// Whether a process has this file open, or one of that name that was removed since; `None` if its descriptors cannot be
+/// looked at.
 pub fn has_open(pid: u32, path: &Path) -> Option<bool> {
-    let wanted = fs::metadata(path).ok()?;
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    let same = |meta: fs::Metadata| meta.dev() == wanted.dev() && meta.ino() == wanted.ino();
-    Some(entries.flatten().any(|entry| fs::metadata(entry.path()).is_ok_and(same)))
+    let wanted = fs::metadata(path).ok();
+    let is_same = |meta: fs::Metadata| wanted.as_ref().is_some_and(|w| meta.dev() == w.dev() && meta.ino() == w.ino());
+    // The kernel names an open file by its real path, and marks a removed one.
+    let real = path.parent().zip(path.file_name()).and_then(|(dir, name)| Some(dir.canonicalize().ok()?.join(name)));
+    let removed = real.map(|real| format!("{} (deleted)", real.display()));
+    let is_removed = |link: &Path| removed.as_ref().is_some_and(|name| link.as_os_str() == name.as_str());
+    Some(entries.flatten().any(|entry| {
+        fs::metadata(entry.path()).is_ok_and(is_same) || fs::read_link(entry.path()).is_ok_and(|link| is_removed(&link))
+    }))
 }
 
 impl InstanceLock {
+    /// Which file it is: device and number.
+    pub fn file_id(&self) -> io::Result<(u64, u64)> {
+        self.file.metadata().map(|meta| (meta.dev(), meta.ino()))
+    }
+
     /// Whether the path still names the file that we locked. If not, somebody replaced it, a second watcher may hold
     /// the other one, and ours must stand down.
     pub fn is_in_place(&self) -> io::Result<bool> {
@@ -145,6 +179,11 @@ impl InstanceLock {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Replaces the text in the file. Losing it changes nothing but the words of a refusal.
+    pub fn describe(&mut self, metadata: &str) -> io::Result<()> {
+        write_body(&mut self.file, metadata)
     }
 
     /// The lock file.
@@ -185,6 +224,25 @@ fn try_exclusive(file: &File) -> io::Result<bool> {
 /// Whether a lock attempt failed because another process has the lock.
 fn is_contended(error: &io::Error) -> bool {
     error.raw_os_error() == fs2::lock_contended_error().raw_os_error()
+}
+
+/// Opens a lock file, and makes it if need be. Descriptors of the standard library are closed in every child.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(no_follow())
+        .open(path)
+}
+
+/// Replaces the body of the lock file.
+fn write_body(file: &mut File, metadata: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(metadata.as_bytes())
 }
 
 /// The flag that refuses a symbolic link in place of the lock file: its target would be overwritten.
@@ -282,6 +340,27 @@ mod tests {
     }
 
     #[test]
+    fn one_that_waits_gets_the_lock_when_it_is_free_and_gives_up_in_time() {
+        let (_dir, state) = state();
+        let held = acquire_within(&state, "x.lock", Duration::ZERO).unwrap();
+        let error = acquire_within(&state, "x.lock", Duration::from_millis(80)).unwrap_err();
+        assert!(matches!(error, LockError::Held { .. }), "{error}");
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| acquire_within(&state, "x.lock", Duration::from_secs(30)).is_ok());
+            drop(held);
+            assert!(waiter.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_new_text_takes_the_place_of_the_old_one() {
+        let (_dir, state) = state();
+        let mut lock = acquire(&state, "pid: 7\nhost: a long name\n").unwrap();
+        lock.describe("pid: 8\n").unwrap();
+        assert!(matches!(probe(&state), Probe::Held(text) if text == "pid: 8\n"));
+    }
+
+    #[test]
     fn a_replaced_lock_file_is_noticed() {
         let (_dir, state) = state();
         let lock = acquire(&state, "x\n").unwrap();
@@ -311,6 +390,8 @@ mod tests {
         let lock = acquire(&state, "x\n").unwrap();
         assert_eq!(has_open(std::process::id(), lock.path()), Some(true));
         let path = lock.path().to_owned();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(has_open(std::process::id(), &path), Some(true), "removed under it");
         drop(lock);
         assert_eq!(has_open(std::process::id(), &path), Some(false));
         assert_eq!(has_open(u32::MAX, &path), None);

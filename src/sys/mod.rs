@@ -1,6 +1,7 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
 pub mod action_log;
+pub mod agent_program;
 pub mod child;
 pub mod clock;
 pub mod decisions;
@@ -8,6 +9,7 @@ pub mod env;
 pub mod fault;
 pub mod files;
 pub mod git;
+pub mod group;
 pub mod hook_files;
 pub mod instance;
 pub mod liveness;
@@ -16,8 +18,12 @@ pub mod logging;
 pub mod processes;
 pub mod procfs;
 pub mod seed;
+pub mod settings_file;
+pub mod space;
 pub mod stamp;
 pub mod stdin;
+pub mod systemd;
+pub mod takeover;
 pub mod terminal;
 pub mod ticker;
 pub mod tmux;

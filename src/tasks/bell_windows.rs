@@ -16,29 +16,19 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Cheap,
     needs: &[Need::Tmux],
     doc: "Lists standing bells on worker windows.",
-    build: |settings| Box::new(BellWindows::new(settings)),
+    build: || Box::new(BellWindows),
 };
 
-/// The task has no memory beyond its settings: tmux remembers the bells.
-struct BellWindows {
-    /// The orchestrator's window.
-    target: String,
-    /// `monitor.tmux.sessions`.
-    sessions: Vec<String>,
-}
-
-impl BellWindows {
-    fn new(settings: &Settings) -> Self {
-        Self { target: settings.target_window.clone(), sessions: settings.tmux_sessions.clone() }
-    }
-}
+/// The task has no memory: tmux remembers the bells.
+struct BellWindows;
 
 impl Task for BellWindows {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
         let Some(view) = snap.tmux.got() else { return };
-        let Some(sessions) = scope::sessions(&view.panes, &self.sessions, &self.target) else { return };
+        let target = settings.target_window.as_str();
+        let Some(sessions) = scope::sessions(&view.panes, &settings.tmux_sessions, target) else { return };
         let windows = scope::windows(&view.panes, &sessions);
-        let section = bells::section(&view.server, &windows, &self.target);
+        let section = bells::section(&view.server, &windows, target);
         out.staged =
             Some(StagedSignal { at: now.at, sections: section.into_iter().collect(), ..StagedSignal::default() });
     }
@@ -55,7 +45,7 @@ mod tests {
 
     fn staged(tmux: Gathered<crate::logic::snapshot::TmuxView>) -> Option<StagedSignal> {
         let mut out = Out::default();
-        BellWindows::new(&settings()).decide(&at(100), &Snapshot { tmux, ..Snapshot::default() }, &mut out);
+        BellWindows.decide(&at(100), &settings(), &Snapshot { tmux, ..Snapshot::default() }, &mut out);
         out.staged
     }
 
@@ -91,7 +81,7 @@ mod tests {
         let panes = tmux(vec![pane(1, "orchestrator"), ringing(5, "w5"), elsewhere]);
         let settings = Settings { tmux_sessions: vec!["fleet".into()], ..settings() };
         let mut out = Out::default();
-        BellWindows::new(&settings).decide(&at(100), &Snapshot { tmux: panes, ..Snapshot::default() }, &mut out);
+        BellWindows.decide(&at(100), &settings, &Snapshot { tmux: panes, ..Snapshot::default() }, &mut out);
         assert_eq!(out.staged.unwrap().sections[0].lines, ["  - w7 (idx 7)"]);
     }
 

@@ -1,6 +1,7 @@
 //! `idle_section`: reports workers whose idle class changed, and counts them for the `workspace:` line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Class, Need, Out, Task, TaskSpec};
@@ -16,9 +17,9 @@ use crate::logic::worker::class::{Outcome, Records, Rules, Worker, classify};
 use crate::logic::worker::engagement::Anchors;
 use crate::logic::worker::log::LogIndex;
 use crate::logic::worker::report::CheckRules;
+use crate::logic::worker::roster::{Entry, Roster};
 use crate::logic::worker::scope::{is_worker, registry_names};
 use crate::logic::worker::transition::{STATE_FILE, Told, compare};
-use crate::logic::worker::workspace::{Census, counts};
 
 /// The anchors of idle ages, relative to the state directory.
 const ANCHORS_FILE: &str = "engagement-log.tsv";
@@ -32,17 +33,12 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Expensive,
     needs: &[Need::Panes, Need::ActionLog, Need::Registry, Need::File(STATE_FILE), Need::File(ANCHORS_FILE)],
     doc: "Reports workers whose idle class changed.",
-    build: |settings| Box::new(IdleSection::new(settings)),
+    build: || Box::new(IdleSection::default()),
 };
 
 /// Memory of the task.
+#[derive(Default)]
 struct IdleSection {
-    /// The orchestrator's window.
-    target: String,
-    /// The cockpit's window.
-    services: String,
-    /// What classifying needs.
-    rules: Rules,
     /// The anchors; read from their file in the first run.
     anchors: Option<Anchors>,
     /// The text of the anchors' file, and when it was written.
@@ -50,54 +46,6 @@ struct IdleSection {
 }
 
 impl IdleSection {
-    fn new(settings: &Settings) -> Self {
-        Self {
-            target: settings.target_window.clone(),
-            services: settings.services_window.clone(),
-            rules: Rules {
-                idle_threshold: settings.idle_threshold,
-                idle_close: settings.idle_close,
-                spawn_grace: settings.spawn_grace,
-                retain_ttl: settings.retain_ttl,
-                report: CheckRules { min_body: settings.report_min_chars, allow_todo: false },
-            },
-            anchors: None,
-            written: (String::new(), Duration::ZERO),
-        }
-    }
-
-    /// The workers, each with its label, by the pane that stands for the window.
-    fn workers<'a>(&self, panes: &'a [ObservedPane], registry: &[String]) -> Vec<(String, &'a ObservedPane)> {
-        let mut order: Vec<WindowId> = Vec::new();
-        let mut chosen: BTreeMap<WindowId, &ObservedPane> = BTreeMap::new();
-        for pane in panes {
-            if !is_worker(&pane.facts.window_name, &self.target, &self.services, registry) {
-                continue;
-            }
-            match chosen.get_mut(&pane.facts.window) {
-                None => {
-                    order.push(pane.facts.window);
-                    chosen.insert(pane.facts.window, pane);
-                }
-                Some(held) if rank(pane) > rank(held) => *held = pane,
-                Some(_) => {}
-            }
-        }
-        let mut names: BTreeMap<String, usize> = BTreeMap::new();
-        for pane in chosen.values() {
-            let times = names.entry(label(pane.facts.window_name.as_str())).or_default();
-            *times = times.saturating_add(1);
-        }
-        let labelled = |window: &WindowId| {
-            let pane = *chosen.get(window)?;
-            let name = label(pane.facts.window_name.as_str());
-            // Two windows of one name are told apart by their id, lest one hides the other.
-            let shared = names.get(&name).is_some_and(|times| *times > 1);
-            Some((if shared { format!("{name} ({window})") } else { name }, pane))
-        };
-        order.iter().filter_map(labelled).collect()
-    }
-
     /// Writes the anchors' file if windows came or went, or if it is due.
     fn write_anchors(&mut self, now: &Now, changed: bool, out: &mut Out) {
         let Some(anchors) = &self.anchors else { return };
@@ -113,6 +61,49 @@ impl IdleSection {
     }
 }
 
+/// What classifying needs.
+fn rules(settings: &Settings) -> Rules {
+    Rules {
+        idle_threshold: settings.idle_threshold,
+        idle_close: settings.idle_close,
+        spawn_grace: settings.spawn_grace,
+        retain_ttl: settings.retain_ttl,
+        report: CheckRules { min_body: settings.report_min_chars, allow_todo: false },
+    }
+}
+
+/// The workers, each with its label, by the pane that stands for the window.
+fn workers<'a>(settings: &Settings, panes: &'a [ObservedPane], registry: &[String]) -> Vec<(String, &'a ObservedPane)> {
+    let mut order: Vec<WindowId> = Vec::new();
+    let mut chosen: BTreeMap<WindowId, &ObservedPane> = BTreeMap::new();
+    for pane in panes {
+        if !is_worker(&pane.facts.window_name, &settings.target_window, &settings.services_window, registry) {
+            continue;
+        }
+        match chosen.get_mut(&pane.facts.window) {
+            None => {
+                order.push(pane.facts.window);
+                chosen.insert(pane.facts.window, pane);
+            }
+            Some(held) if rank(pane) > rank(held) => *held = pane,
+            Some(_) => {}
+        }
+    }
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for pane in chosen.values() {
+        let times = names.entry(label(pane.facts.window_name.as_str())).or_default();
+        *times = times.saturating_add(1);
+    }
+    let labelled = |window: &WindowId| {
+        let pane = *chosen.get(window)?;
+        let name = label(pane.facts.window_name.as_str());
+        // Two windows of one name are told apart by their id, lest one hides the other.
+        let shared = names.get(&name).is_some_and(|times| *times > 1);
+        Some((if shared { format!("{name} ({window})") } else { name }, pane))
+    };
+    order.iter().filter_map(labelled).collect()
+}
+
 /// Which pane of a window speaks for it: a live agent's, else the active one.
 fn rank(pane: &ObservedPane) -> (bool, bool) {
     let live_agent = pane.verdict.agent.is_some() && pane.verdict.state != State::Absent;
@@ -120,7 +111,7 @@ fn rank(pane: &ObservedPane) -> (bool, bool) {
 }
 
 impl Task for IdleSection {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
         let Some(panes) = snap.panes.got() else { return };
         if panes.is_empty() {
             // Not even the target: nobody knows which session is meant.
@@ -132,30 +123,37 @@ impl Task for IdleSection {
         }
         let anchors = self.anchors.get_or_insert_with(|| Anchors::parse(stored)).clone();
         let registry = registry_names(snap.registry.text().unwrap_or(""));
-        let workers = self.workers(panes, &registry);
+        let workers = workers(settings, panes, &registry);
         let mut anchors = anchors;
         let known: BTreeSet<String> = anchors.labels().map(str::to_owned).collect();
 
         let log = snap.action_log.got().map(|events| LogIndex::new(events));
         let records = Records { log: log.as_ref(), reports: &snap.report_texts };
+        let rules = rules(settings);
+        let mut entries = Vec::with_capacity(workers.len());
         let mut findings = Vec::new();
         let mut unclear = BTreeSet::new();
         let mut present = BTreeSet::new();
-        let mut awaiting_input: usize = 0;
         for (label, pane) in &workers {
             let anchor = anchors.note(label, pane.verdict.state, now.at);
             let worker = Worker { label, name: &pane.facts.window_name, verdict: &pane.verdict, anchor };
-            match classify(now.at, &worker, records, &self.rules) {
+            let outcome = classify(now.at, &worker, records, &rules);
+            match &outcome {
                 Outcome::Active => {}
-                Outcome::Idle(finding) => findings.push(finding),
+                Outcome::Idle(finding) => findings.push(finding.clone()),
                 Outcome::Unclear => {
                     unclear.insert(label.clone());
                 }
             }
-            if pane.verdict.state == State::Blocked {
-                awaiting_input = awaiting_input.saturating_add(1);
-            }
             present.insert(label.clone());
+            entries.push(Entry {
+                label: label.clone(),
+                name: self::label(pane.facts.window_name.as_str()),
+                window: pane.facts.window,
+                state: pane.verdict.state,
+                age: now.at.since(anchor),
+                outcome,
+            });
         }
         let came = present.iter().any(|label| !known.contains(label));
         // A window that tmux still lists in another session is not gone.
@@ -171,12 +169,11 @@ impl Task for IdleSection {
         if let Some(text) = transitions.left {
             out.actions.push(Action::Commit(vec![Commit::WriteState { path: STATE_FILE.into(), text }]));
         }
-        let census =
-            Census { windows: workers.len(), unclear: unclear.len(), awaiting_input, log_missing: log.is_none() };
+        let roster = Roster { at: now.at, entries, log_missing: log.is_none() };
         out.staged = Some(StagedSignal {
             at: now.at,
             sections: transitions.section.into_iter().collect(),
-            workspace: Some(counts(&census, &findings)),
+            roster: Some(Rc::new(roster)),
             ..StagedSignal::default()
         });
     }
@@ -190,19 +187,20 @@ mod tests {
     use crate::logic::pane::verdict::{Evidence, PaneVerdict, Witness};
     use crate::logic::snapshot::{ActionEvent, Gathered, PaneFacts};
     use crate::logic::worker::scope::tests::pane;
+    use crate::logic::worker::workspace::counts;
 
     /// A state directory of two files, and a world to look at.
     struct Lab {
         task: IdleSection,
         told: String,
         anchors: String,
-        log: Gathered<Vec<ActionEvent>>,
+        log: Gathered<std::rc::Rc<Vec<ActionEvent>>>,
     }
 
     impl Lab {
         fn new() -> Self {
-            let task = IdleSection::new(&settings());
-            Self { task, told: String::new(), anchors: String::new(), log: Gathered::Got(vec![]) }
+            let task = IdleSection::default();
+            Self { task, told: String::new(), anchors: String::new(), log: Gathered::Got(std::rc::Rc::default()) }
         }
 
         fn run(&mut self, secs: i64, panes: &[(&str, State)]) -> StagedSignal {
@@ -215,7 +213,7 @@ mod tests {
             let files = [(STATE_FILE, text(&self.told)), (ANCHORS_FILE, text(&self.anchors))].into();
             let snap = Snapshot { panes, action_log: self.log.clone(), files, ..Snapshot::default() };
             let mut out = Out::default();
-            self.task.decide(&at(secs), &snap, &mut out);
+            self.task.decide(&at(secs), &settings(), &snap, &mut out);
             for action in out.actions {
                 match action {
                     Action::Commit(commits) => self.commit(&commits),
@@ -249,6 +247,10 @@ mod tests {
         staged.sections.iter().flat_map(|section| section.lines.clone()).collect()
     }
 
+    fn workspace(staged: &StagedSignal) -> String {
+        counts(staged.roster.as_deref().expect("a roster"), &BTreeSet::new())
+    }
+
     #[test]
     fn a_silent_worker_is_told_once_after_the_threshold() {
         let mut lab = Lab::new();
@@ -257,7 +259,7 @@ mod tests {
         assert_eq!(lab.anchors, "w2\t1000\n");
         let staged = lab.run(1060, &idle);
         assert_eq!(lines(&staged), ["  - w2 idle 1m WITHOUT wrap-up — consider follow-up paste"]);
-        assert!(staged.workspace.as_deref().unwrap().starts_with("0 busy | 1 idle |"), "{staged:?}");
+        assert!(workspace(&staged).starts_with("0 busy | 1 idle |"), "{staged:?}");
         // Not delivered yet: it stays news.
         let staged = lab.run(1090, &idle);
         assert_eq!(lines(&staged).len(), 1);
@@ -309,10 +311,10 @@ mod tests {
         assert_eq!(lab.run_with(1000, Gathered::Failed("timeout".into())), None);
         assert_eq!(lab.run_with(1000, Gathered::Got(vec![])), None);
         let staged = lab.run(1000, &[("w2", State::Unknown)]);
-        assert!(staged.workspace.as_deref().unwrap().starts_with("PARTIAL 1 busy"), "{staged:?}");
+        assert!(workspace(&staged).starts_with("PARTIAL 1 busy"), "{staged:?}");
         lab.log = Gathered::Failed("denied".into());
         let staged = lab.run(1030, &[("w2", State::Idle)]);
-        assert!(staged.workspace.as_deref().unwrap().contains("action log"), "{staged:?}");
+        assert!(workspace(&staged).contains("action log"), "{staged:?}");
         assert_eq!((lab.told.as_str(), lab.anchors.as_str()), ("w2\tno-wrap-up\n", "w2\t100\n"));
     }
 

@@ -13,11 +13,12 @@ use crate::logic::time::Now;
 
 mod bell_windows;
 mod compose_emit;
+mod full_state_snap;
 mod idle_section;
 mod pending_decisions;
 mod prune_archive;
 mod snapshot_local;
-mod target_window;
+pub(crate) mod target_window;
 #[cfg(test)]
 mod testing;
 
@@ -26,6 +27,8 @@ mod testing;
 pub enum Need {
     /// `tmux`: the list of panes.
     Tmux,
+    /// `target`: the panes of the windows that have the target's name, which is cheaper than all of them.
+    Target,
     /// `panes`: verdicts on the watched panes (implies `Tmux`).
     Panes,
     /// `decisions`.
@@ -40,10 +43,16 @@ pub enum Need {
     Staged,
     /// `registry`: the text of `<root>/monitor/services.registry`.
     Registry,
+    /// `install_failures`, until an emit of this run has arrived.
+    InstallFailures,
+    /// `notifications`.
+    Notifications,
     /// `status_page`: the text of the file that `status_surface.url_file` names.
     StatusPage,
     /// `files[path]`: a small state file, by its path relative to the state directory.
     File(&'static str),
+    /// `stamps[path]`: when a state file was last written, by its path relative to the state directory.
+    Stamp(&'static str),
 }
 
 /// How costly a task is; informational (`protocol-facts` §2.1).
@@ -81,8 +90,8 @@ pub struct TaskSpec {
     pub needs: &'static [Need],
     /// One sentence for `ng tasks` and the docs.
     pub doc: &'static str,
-    /// Makes the task with its memory empty.
-    pub build: fn(&Settings) -> Box<dyn Task>,
+    /// Makes the task with its memory empty. It is given no settings, so that it can't keep any: see [`Task::decide`].
+    pub build: fn() -> Box<dyn Task>,
 }
 
 impl std::fmt::Debug for TaskSpec {
@@ -105,13 +114,17 @@ pub struct Out {
 /// One registered task with its memory.
 pub trait Task {
     /// Looks at the snapshot and says what is to be told and done. Called too early or twice it must be harmless.
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out);
+    ///
+    /// `settings` are those in force at this run. They may be others at the next one, since the configuration is
+    /// reloaded, so nothing of them may be kept.
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out);
 }
 
 /// Every task, by name.
 pub const TASKS: &[TaskSpec] = &[
     bell_windows::SPEC,
     compose_emit::SPEC,
+    full_state_snap::SPEC,
     idle_section::SPEC,
     pending_decisions::SPEC,
     prune_archive::SPEC,
@@ -149,10 +162,11 @@ mod tests {
     fn every_task_survives_an_empty_world() {
         let settings = Settings::defaults(Path::new("/nexus"));
         for spec in TASKS {
-            let mut task = (spec.build)(&settings);
+            let mut task = (spec.build)();
             for at in [0, 1, 1] {
                 let mut out = Out::default();
-                task.decide(&Now::fixed(crate::logic::time::Timestamp::from_secs(at)), &Snapshot::default(), &mut out);
+                let now = Now::fixed(crate::logic::time::Timestamp::from_secs(at));
+                task.decide(&now, &settings, &Snapshot::default(), &mut out);
                 assert!(out.staged.is_none_or(|staged| staged.sections.is_empty()), "{}", spec.name);
             }
         }

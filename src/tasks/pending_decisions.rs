@@ -20,27 +20,18 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Cheap,
     needs: &[Need::Decisions, Need::Panes, Need::File(STAMPS_FILE)],
     doc: "Lists decisions that wait for an answer.",
-    build: |settings| Box::new(PendingDecisions::new(settings)),
+    build: || Box::new(PendingDecisions::default()),
 };
 
 /// Memory of the task.
+#[derive(Default)]
 struct PendingDecisions {
-    /// The orchestrator's window.
-    target: String,
-    /// `monitor.emit_cooldown_seconds`.
-    cooldown: Duration,
     /// Rows that were due in the last run; another one is news.
     due: BTreeSet<(String, String)>,
 }
 
-impl PendingDecisions {
-    fn new(settings: &Settings) -> Self {
-        Self { target: settings.target_window.clone(), cooldown: settings.emit_cooldown, due: BTreeSet::new() }
-    }
-}
-
 impl Task for PendingDecisions {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
         let Some(files) = snap.decisions.got() else { return };
         let stamps = snap.files.get(STAMPS_FILE).and_then(StateText::text).unwrap_or("");
         if files.is_empty() && !stamps.is_empty() {
@@ -50,9 +41,9 @@ impl Task for PendingDecisions {
         let windows = Windows {
             listed: snap.tmux.got().map_or(&[], |view| view.panes.as_slice()),
             observed: snap.panes.got().map_or(&[], Vec::as_slice),
-            target: &self.target,
+            target: &settings.target_window,
         };
-        let rendered = render(now, files, windows, &Stamps::parse(stamps), self.cooldown);
+        let rendered = render(now, files, windows, &Stamps::parse(stamps), settings.emit_cooldown);
         let due: BTreeSet<_> = rendered.told.into_iter().collect();
         if !due.is_subset(&self.due) {
             out.actions.push(Action::Hurry { task: "compose_emit", every: HURRY, lasting: HURRY });
@@ -86,13 +77,13 @@ mod tests {
             files: [(STAMPS_FILE, StateText::Text(stamps.into()))].into(),
             ..Snapshot::default()
         };
-        task.decide(&at(secs), &snap, &mut out);
+        task.decide(&at(secs), &settings(), &snap, &mut out);
         out
     }
 
     #[test]
     fn a_new_decision_hurries_the_report_once() {
-        let mut task = PendingDecisions::new(&settings());
+        let mut task = PendingDecisions::default();
         let first = run(&mut task, 1000, Gathered::Got(vec![file("w3")]), "");
         assert!(matches!(first.actions.as_slice(), [Action::Hurry { task: "compose_emit", .. }]));
         assert_eq!(first.staged.unwrap().sections.len(), 1);
@@ -102,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_delivered_decision_is_staged_again_after_the_cooldown() {
-        let mut task = PendingDecisions::new(&settings());
+        let mut task = PendingDecisions::default();
         let mut staged = |secs| {
             let out = run(&mut task, secs, Gathered::Got(vec![file("w3")]), "w3\t0a1b2c3d4e5f\t1000\n");
             out.staged.unwrap().sections.len()
@@ -112,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_empty_directory_truncates_the_table_and_an_unreadable_one_does_nothing() {
-        let mut task = PendingDecisions::new(&settings());
+        let mut task = PendingDecisions::default();
         let out = run(&mut task, 1000, Gathered::Got(vec![]), "w3\t0a1b2c3d4e5f\t1000\n");
         assert!(matches!(out.actions.as_slice(), [Action::Commit(_)]));
         let out = run(&mut task, 1000, Gathered::Failed("denied".into()), "x\ty\t1\n");

@@ -15,7 +15,7 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Cheap,
     needs: &[Need::ArchiveNames],
     doc: "Deletes old archived emits and receipts, and rotates oversized logs.",
-    build: |settings| Box::new(PruneArchive::new(settings)),
+    build: || Box::new(PruneArchive),
 };
 
 /// Logs that grow with every event, relative to the state directory.
@@ -24,42 +24,26 @@ const STATE_LOGS: [&str; 3] = ["action-log.jsonl", "emits.jsonl", "worker-notifi
 /// The log of the scheduler, which has a limit of its own.
 const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
 
-/// Memory of the task.
-struct PruneArchive {
-    /// Limits on the archive.
-    limits: Retention,
-    /// `monitor.state_log_max_bytes`.
-    log_max_bytes: u64,
-    /// `monitor.scheduler.log_max_bytes`.
-    scheduler_log_max_bytes: u64,
-}
-
-impl PruneArchive {
-    fn new(settings: &Settings) -> Self {
-        Self {
-            limits: Retention {
-                keep: settings.archive_keep,
-                max_files: settings.archive_max_files,
-                max_per_run: settings.archive_prune_max,
-            },
-            log_max_bytes: settings.state_log_max_bytes,
-            scheduler_log_max_bytes: settings.scheduler_log_max_bytes,
-        }
-    }
-}
+/// The task has no memory: what there is to remove stands in the folders.
+struct PruneArchive;
 
 impl Task for PruneArchive {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
+        let limits = Retention {
+            keep: settings.archive_keep,
+            max_files: settings.archive_max_files,
+            max_per_run: settings.archive_prune_max,
+        };
         if let Some(names) = snap.archive_names.got() {
-            let names = to_prune(names, now.at, self.limits);
+            let names = to_prune(names, now.at, limits);
             if !names.is_empty() {
                 out.actions.push(Action::PruneArchive { names });
             }
         }
-        out.actions.push(Action::PruneHookFiles { keep: self.limits.keep });
-        let logs = STATE_LOGS.map(|path| (path, self.log_max_bytes));
-        for (path, max_bytes) in logs.into_iter().chain([(SCHEDULER_LOG, self.scheduler_log_max_bytes)]) {
-            out.actions.push(Action::RotateLog { path: path.to_owned(), max_bytes, keep: self.limits.keep });
+        out.actions.push(Action::PruneHookFiles { keep: limits.keep });
+        let logs = STATE_LOGS.map(|path| (path, settings.state_log_max_bytes));
+        for (path, max_bytes) in logs.into_iter().chain([(SCHEDULER_LOG, settings.scheduler_log_max_bytes)]) {
+            out.actions.push(Action::RotateLog { path: path.to_owned(), max_bytes, keep: limits.keep });
         }
     }
 }
@@ -78,7 +62,7 @@ mod tests {
         let now = Now::fixed(Timestamp::parse_iso("2026-05-11T00:00:00Z").unwrap());
         let mut out = Out::default();
         let snap = Snapshot { archive_names: names, ..Snapshot::default() };
-        PruneArchive::new(&settings()).decide(&now, &snap, &mut out);
+        PruneArchive.decide(&now, &settings(), &snap, &mut out);
         assert_eq!(out.actions.first(), Some(&Action::PruneArchive { names: vec![old] }));
         let rotated: Vec<_> = out
             .actions
@@ -103,7 +87,7 @@ mod tests {
     fn an_archive_that_cannot_be_listed_is_left_alone() {
         let mut out = Out::default();
         let snap = Snapshot { archive_names: Gathered::Failed("denied".into()), ..Snapshot::default() };
-        PruneArchive::new(&settings()).decide(&super::super::testing::at(1), &snap, &mut out);
+        PruneArchive.decide(&super::super::testing::at(1), &settings(), &snap, &mut out);
         assert!(!out.actions.iter().any(|action| matches!(action, Action::PruneArchive { .. })));
         // What hooks left has nothing to do with the archive.
         assert!(out.actions.iter().any(|action| matches!(action, Action::PruneHookFiles { .. })));

@@ -20,51 +20,35 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     class: Class::Medium,
     needs: &[Need::Tmux, Need::Local, Need::File(BASELINE_FILE)],
     doc: "Compares reports, windows and repositories with the last baseline.",
-    build: |settings| Box::new(SnapshotLocal::new(settings)),
+    build: || Box::new(SnapshotLocal),
 };
 
-/// The task has no memory beyond its settings: the baseline is a file, and only a delivery or noise advances it.
-struct SnapshotLocal {
-    /// The orchestrator's window.
-    target: String,
-    /// `monitor.tmux.sessions`.
-    sessions: Vec<String>,
-    /// `monitor.snapshot.git_enabled`.
-    git_enabled: bool,
-}
+/// The task has no memory: the baseline is a file, and only a delivery or noise advances it.
+struct SnapshotLocal;
 
-impl SnapshotLocal {
-    fn new(settings: &Settings) -> Self {
-        Self {
-            target: settings.target_window.clone(),
-            sessions: settings.tmux_sessions.clone(),
-            git_enabled: settings.git_enabled,
-        }
-    }
-
-    /// What this poll shows; `None` for each part that could not be had.
-    fn observe(&self, snap: &Snapshot) -> Observed {
-        let windows = snap.tmux.got().and_then(|view| {
-            let sessions = scope::sessions(&view.panes, &self.sessions, &self.target)?;
-            Some(tmux_lines(&scope::windows(&view.panes, &sessions), &self.target))
-        });
-        let local = snap.local.got();
-        Observed {
-            reports: local.and_then(|local| listed(&local.reports)),
-            tmux: windows,
-            git: local.and_then(|local| listed(&local.git)),
-            git_enabled: self.git_enabled,
-        }
+/// What this poll shows; `None` for each part that could not be had.
+fn observe(settings: &Settings, snap: &Snapshot) -> Observed {
+    let target = settings.target_window.as_str();
+    let windows = snap.tmux.got().and_then(|view| {
+        let sessions = scope::sessions(&view.panes, &settings.tmux_sessions, target)?;
+        Some(tmux_lines(&scope::windows(&view.panes, &sessions), target))
+    });
+    let local = snap.local.got();
+    Observed {
+        reports: local.and_then(|local| listed(&local.reports)),
+        tmux: windows,
+        git: local.and_then(|local| listed(&local.git)),
+        git_enabled: settings.git_enabled,
     }
 }
 
 impl Task for SnapshotLocal {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
         // Without the file's own word on the baseline, nothing is compared: "absent" would seed over it.
         let Some(baseline) = snap.files.get(BASELINE_FILE) else { return };
         let write = |text: String| Commit::WriteState { path: BASELINE_FILE.into(), text };
         let mut staged = StagedSignal { at: now.at, ..StagedSignal::default() };
-        match compare(baseline, &self.observe(snap)) {
+        match compare(baseline, &observe(settings, snap)) {
             Change::None => {}
             Change::Seed { text } => {
                 if matches!(baseline, StateText::Text(_)) {
@@ -119,7 +103,7 @@ mod tests {
                 ..Snapshot::default()
             };
             let mut out = Out::default();
-            SnapshotLocal::new(&settings()).decide(&at(100), &snap, &mut out);
+            SnapshotLocal.decide(&at(100), &settings(), &snap, &mut out);
             for action in out.actions {
                 if let Action::Commit(commits) = action {
                     self.commit(&commits);

@@ -12,7 +12,7 @@ use crate::logic::snapshot::{Gathered, PaneFacts, Snapshot};
 use crate::logic::time::Now;
 
 /// Return code for "no live pane".
-const ABSENT: i32 = 2;
+pub(crate) const ABSENT: i32 = 2;
 
 /// Return code for "could not look": try again later.
 const TRY_LATER: i32 = 75;
@@ -27,38 +27,28 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     name: "target_window",
     every: |_settings| Duration::from_secs(2),
     class: Class::Cheap,
-    needs: &[Need::Tmux],
+    needs: &[Need::Target],
     doc: "Tells whether the orchestrator's window holds a live pane.",
-    build: |settings| Box::new(TargetWindow::new(settings)),
+    build: || Box::new(TargetWindow::default()),
 };
 
 /// Memory of the task.
+#[derive(Default)]
 struct TargetWindow {
-    /// The window's name.
-    target: String,
-    /// Sessions in which it counts; empty means any.
-    sessions: Vec<String>,
     /// When `compose_emit` was last hurried in this absence.
     hurried_at: Option<Duration>,
 }
 
-impl TargetWindow {
-    fn new(settings: &Settings) -> Self {
-        let any = settings.tmux_sessions.iter().any(|name| name == "*");
-        let sessions = if any { Vec::new() } else { settings.tmux_sessions.clone() };
-        Self { target: settings.target_window.clone(), sessions, hurried_at: None }
-    }
-
-    /// Whether this pane is the target, alive.
-    fn is_presence(&self, pane: &PaneFacts) -> bool {
-        let in_scope = self.sessions.is_empty() || self.sessions.contains(&pane.session_name);
-        in_scope && pane.window_name.as_str() == self.target && pane.dead.is_none()
-    }
+/// Whether this pane is the target, alive.
+fn is_presence(settings: &Settings, pane: &PaneFacts) -> bool {
+    let sessions = &settings.tmux_sessions;
+    let in_scope = sessions.is_empty() || sessions.iter().any(|name| name == "*" || *name == pane.session_name);
+    in_scope && pane.window_name.as_str() == settings.target_window && pane.dead.is_none()
 }
 
 impl Task for TargetWindow {
-    fn decide(&mut self, now: &Now, snap: &Snapshot, out: &mut Out) {
-        let view = match &snap.tmux {
+    fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
+        let view = match &snap.target {
             Gathered::Got(view) => view,
             Gathered::NotAsked => return,
             Gathered::Failed(_) => {
@@ -66,7 +56,7 @@ impl Task for TargetWindow {
                 return;
             }
         };
-        if view.panes.iter().any(|pane| self.is_presence(pane)) {
+        if view.panes.iter().any(|pane| is_presence(settings, pane)) {
             self.hurried_at = None;
             return;
         }
@@ -88,7 +78,7 @@ mod tests {
 
     fn run(task: &mut TargetWindow, secs: i64, tmux: Gathered<crate::logic::snapshot::TmuxView>) -> (i32, usize) {
         let mut out = Out::default();
-        task.decide(&at(secs), &Snapshot { tmux, ..Snapshot::default() }, &mut out);
+        task.decide(&at(secs), &settings(), &Snapshot { target: tmux, ..Snapshot::default() }, &mut out);
         (out.rc, out.actions.len())
     }
 
@@ -103,21 +93,21 @@ mod tests {
             (vec![pane(1, "Orchestrator")], 2),
             (vec![], 2),
         ] {
-            let mut task = TargetWindow::new(&settings());
+            let mut task = TargetWindow::default();
             assert_eq!(run(&mut task, 100, tmux(panes.clone())).0, rc, "{panes:?}");
         }
     }
 
     #[test]
     fn a_tmux_that_did_not_answer_is_no_absence() {
-        let mut task = TargetWindow::new(&settings());
+        let mut task = TargetWindow::default();
         assert_eq!(run(&mut task, 100, Gathered::Failed("timeout".into())), (75, 0));
         assert_eq!(run(&mut task, 100, Gathered::NotAsked), (0, 0));
     }
 
     #[test]
     fn an_absence_hurries_the_report_once_a_minute() {
-        let mut task = TargetWindow::new(&settings());
+        let mut task = TargetWindow::default();
         let hurried: Vec<usize> =
             [100, 102, 158, 160, 162].iter().map(|secs| run(&mut task, *secs, tmux(vec![])).1).collect();
         assert_eq!(hurried, [1, 0, 0, 1, 0]);

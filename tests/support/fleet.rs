@@ -175,6 +175,8 @@ impl Fleet {
             .env("HOME", self.root().join("home"))
             .env("NEXUS_ROOT", self.root())
             .env("NEXUS_TMUX_SOCKET", &self.socket)
+            // Nobody supervises the watcher of a test, and a reminder of that would be an emit of its own.
+            .env("MONITOR_WATCHER_SUPERVISOR_ENABLED", "false")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
@@ -185,6 +187,40 @@ impl Fleet {
         assert!(self.watcher.is_none(), "one watcher at a time");
         let mut command = self.command(env!("CARGO_BIN_EXE_nexus-watcher"));
         self.watcher = Some(command.stdout(Stdio::null()).spawn().unwrap());
+    }
+
+    /// Starts the watcher under a tracer that ends it when one of its threads begins its n-th of these system calls.
+    pub(crate) fn watch_killed_at(&mut self, step: u32, calls: &str) {
+        assert!(self.watcher.is_none(), "one watcher at a time");
+        let mut command = self.command("strace");
+        command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+        command.args(["-e", &format!("inject={calls}:signal=KILL:when={step}"), env!("CARGO_BIN_EXE_nexus-watcher")]);
+        self.watcher = Some(command.stdout(Stdio::null()).spawn().expect("strace is installed"));
+    }
+
+    /// Waits until the traced watcher has been killed, or the condition holds while it runs, and then ends it. Returns
+    /// whether it was killed.
+    pub(crate) fn wait_killed_or(&mut self, what: &str, condition: impl Fn(&Self) -> bool) -> bool {
+        let mut tracer = self.watcher.take().expect("a watcher runs");
+        let mut killed = false;
+        self.wait(what, || {
+            let status = tracer.try_wait().unwrap();
+            assert!(status.is_none_or(|status| status.signal().is_some()), "it ended by itself: {status:?}");
+            killed = status.is_some();
+            killed || condition(self)
+        });
+        if !killed {
+            let id = tracer.id();
+            let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+            for pid in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+                let _gone = rustix::process::kill_process(
+                    rustix::process::Pid::from_raw(pid).expect("a child has an id"),
+                    rustix::process::Signal::KILL,
+                );
+            }
+            tracer.wait().unwrap();
+        }
+        killed
     }
 
     /// Starts a watcher that is not this fleet's own.

@@ -1,19 +1,23 @@
 //! Says whether there is something worth an emit, from what the producers staged, and which reason it carries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::logic::signal::{Section, SectionKind, StagedSignal};
 use crate::logic::time::{Now, Timestamp, age_text};
+use crate::logic::worker::roster::Roster;
+use crate::logic::worker::workspace::counts;
 
 use super::sections::spec;
 
-/// What is added to two intervals before staged data counts as missing: a run may itself take a while.
+/// The least that is added to an interval before staged data counts as missing: a run may itself take a while.
 pub const STAGED_SLACK: Duration = Duration::from_secs(30);
 
-/// The oldest staged data of a producer with this cadence that may still be told.
+/// The oldest staged data of a producer with this cadence that may still be told: half an interval overdue (ADR 0014).
 pub fn staged_max_age(every: Duration) -> Duration {
-    every.saturating_mul(2).saturating_add(STAGED_SLACK)
+    let overdue = every.checked_div(2).unwrap_or_default();
+    every.saturating_add(overdue.max(STAGED_SLACK))
 }
 
 /// Whether data staged at that time may be told.
@@ -63,14 +67,45 @@ pub fn reason(sections: &[Section]) -> Option<&'static str> {
 /// What follows `workspace: ` in an emit.
 ///
 /// Shape: the counts; `STALE (as of 3m ago) <counts>` if the classifier has not run in time; `UNAVAILABLE (<why>)`
-///        if it has not run at all. `PARTIAL` is the classifier's own word.
-pub fn workspace(now: &Now, staged: Option<&StagedSignal>, max_age: Duration) -> String {
-    let counts = staged.and_then(|signal| Some((signal.at, signal.workspace.as_deref()?)));
-    match counts {
+///        if it has not run at all. `PARTIAL` is the counts' own word. `gaps` stand behind it.
+pub fn workspace(
+    now: &Now,
+    roster: Option<&Roster>,
+    max_age: Duration,
+    notified: &BTreeSet<String>,
+    gaps: &[String],
+) -> String {
+    let mut line = match roster {
         None => "UNAVAILABLE (the workers have not been classified yet)".to_owned(),
-        Some((at, counts)) if is_fresh(now, at, max_age) => counts.to_owned(),
-        Some((at, counts)) => format!("STALE (as of {} ago) {counts}", age_text(now.at.since(at))),
+        Some(roster) if is_fresh(now, roster.at, max_age) => counts(roster, notified),
+        Some(roster) => {
+            format!("STALE (as of {} ago) {}", age_text(now.at.since(roster.at)), counts(roster, notified))
+        }
+    };
+    if !gaps.is_empty() {
+        let _infallible = write!(line, " ({})", gaps.join("; "));
     }
+    line
+}
+
+/// What an emit may lack although it looks whole, because a producer has not run in time.
+///
+/// Shape: `STALE: bell_windows as of 4m ago`, `UNAVAILABLE: bell_windows` for one that has never run.
+pub fn gaps(
+    now: &Now,
+    staged: &BTreeMap<&'static str, StagedSignal>,
+    max_ages: &[(&'static str, Duration)],
+    expected: &[&'static str],
+) -> Vec<String> {
+    let gap = |name: &&'static str| {
+        let (_, max_age) = max_ages.iter().find(|(known, _)| known == name)?;
+        match staged.get(name) {
+            None => Some(format!("UNAVAILABLE: {name}")),
+            Some(signal) if is_fresh(now, signal.at, *max_age) => None,
+            Some(signal) => Some(format!("STALE: {name} as of {} ago", age_text(now.at.since(signal.at)))),
+        }
+    };
+    expected.iter().filter_map(gap).collect()
 }
 
 #[cfg(test)]
@@ -119,8 +154,27 @@ mod tests {
         let now = Now::fixed(Timestamp::from_secs(1000));
         let max_age = staged_max_age(Duration::from_secs(30));
         let told = BTreeMap::new();
-        assert_eq!(tellable(&now, &staged_at(910), &[("p", max_age)], &told).len(), 2);
-        assert_eq!(tellable(&now, &staged_at(909), &[("p", max_age)], &told).len(), 0);
+        assert_eq!(tellable(&now, &staged_at(940), &[("p", max_age)], &told).len(), 2);
+        assert_eq!(tellable(&now, &staged_at(939), &[("p", max_age)], &told).len(), 0);
+    }
+
+    #[test]
+    fn data_may_be_overdue_by_half_an_interval_or_by_the_slack() {
+        for (every, max_age) in [(2, 32), (10, 40), (30, 60), (60, 90), (600, 900), (86_400, 129_600)] {
+            assert_eq!(staged_max_age(Duration::from_secs(every)), Duration::from_secs(max_age), "{every}");
+        }
+    }
+
+    #[test]
+    fn what_did_not_run_in_time_is_named() {
+        let now = Now::fixed(Timestamp::from_secs(1000));
+        let max_ages = [("p", Duration::from_secs(60)), ("q", Duration::from_secs(60))];
+        let check = |secs, expected: &[&'static str], found: &[&str]| {
+            assert_eq!(gaps(&now, &staged_at(secs), &max_ages, expected), found);
+        };
+        check(940, &["p"], &[]);
+        check(760, &["p"], &["STALE: p as of 4m ago"]);
+        check(940, &["p", "q"], &["UNAVAILABLE: q"]);
     }
 
     #[test]
@@ -138,16 +192,17 @@ mod tests {
     #[test]
     fn the_workspace_line_says_how_good_it_is() {
         let now = Now::fixed(Timestamp::from_secs(1000));
-        let line = |at: Option<i64>| {
-            let signal = at.map(|secs| StagedSignal {
-                at: Timestamp::from_secs(secs),
-                workspace: Some("1 busy".into()),
-                ..StagedSignal::default()
-            });
-            workspace(&now, signal.as_ref(), Duration::from_secs(90))
+        let line = |at: Option<i64>, gaps: &[&str]| {
+            let roster = at.map(|secs| Roster { at: Timestamp::from_secs(secs), ..Roster::default() });
+            let gaps: Vec<String> = gaps.iter().map(|gap| (*gap).to_owned()).collect();
+            workspace(&now, roster.as_ref(), Duration::from_secs(90), &BTreeSet::new(), &gaps)
         };
-        assert_eq!(line(Some(950)), "1 busy");
-        assert_eq!(line(Some(820)), "STALE (as of 3m ago) 1 busy");
-        assert!(line(None).starts_with("UNAVAILABLE ("));
+        assert!(line(Some(950), &[]).starts_with("0 busy | 0 idle |"), "{}", line(Some(950), &[]));
+        assert!(line(Some(820), &[]).starts_with("STALE (as of 3m ago) 0 busy |"));
+        assert!(line(None, &[]).starts_with("UNAVAILABLE ("));
+        assert!(
+            line(Some(950), &["STALE: p as of 4m ago", "UNAVAILABLE: q"])
+                .ends_with(" awaiting-input (STALE: p as of 4m ago; UNAVAILABLE: q)")
+        );
     }
 }

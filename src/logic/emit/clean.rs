@@ -4,6 +4,8 @@
 //! that only a model would read. What a reader could take for a part of the frame (a section header, the header, the
 //! signature, the workspace line) is *guarded*: it keeps its words and stands behind `  │ `.
 
+use crate::logic::text::{self, Joiners};
+
 /// Characters of one line; the rest is counted, not shown.
 pub const MAX_LINE_CHARS: usize = 400;
 
@@ -39,28 +41,9 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     line.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The text with every line end as `\n`, and without what does not print or prints elsewhere.
+/// The text as [`text::visible`] leaves it, without the end of a paste frame and without the words of the signature.
 fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\n' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
-            '\r' => {
-                if rest.peek() != Some(&'\n') {
-                    out.push('\n');
-                }
-            }
-            '\t' => out.push('\t'),
-            '\u{1b}' if rest.peek() == Some(&'[') => {
-                rest.next();
-                skip_csi(&mut rest);
-            }
-            '\u{9b}' => skip_csi(&mut rest),
-            c if c.is_control() || is_hidden(c) => {}
-            c => out.push(c),
-        }
-    }
+    let mut out = text::visible(text, Joiners::Drop);
     // Without its escape character the end of a framed paste is only text, but it has no business here.
     for frame in ["[200~", "[201~"] {
         if out.contains(frame) {
@@ -68,26 +51,6 @@ fn printable(text: &str) -> String {
         }
     }
     if out.contains(SIGNATURE_WORDS) { out.replace(SIGNATURE_WORDS, "nexus emit sig") } else { out }
-}
-
-/// Drops the parameters and the final byte of a control sequence, and stops before anything else.
-fn skip_csi(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while rest.next_if(|c| (' '..='?').contains(c)).is_some() {}
-    rest.next_if(|c| ('@'..='~').contains(c));
-}
-
-/// Whether the character takes no room, or reorders what stands around it.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The line, cut to so many characters, with a count of what is missing.

@@ -3,6 +3,7 @@
 //! The ring is a guard against storms. It must not swallow a new event, so an emit that carries something which its
 //! last delivery retired counts as a repetition for a short time only.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -31,28 +32,67 @@ static VOLATILE: LazyLock<[(Regex, &'static str); 3]> = LazyLock::new(|| {
     ]
 });
 
+/// Lines that are no news: the counts of a lively fleet would make a standing condition new at every poll.
+const NO_NEWS: [&str; 3] = ["workspace: ", "last put: ", "--- nexus-emit-sig "];
+
 /// Hex SHA-256 of an emit's body without what changes by itself; equal means "says the same".
 pub fn stable_hash(body: &str) -> String {
     let mut hasher = Sha256::new();
     for line in body.lines() {
-        if line.starts_with("last put: ") || line.starts_with("--- nexus-emit-sig ") {
+        if NO_NEWS.iter().any(|start| line.starts_with(start)) {
             continue;
         }
-        let mut line = std::borrow::Cow::Borrowed(line);
-        for (pattern, stand_in) in VOLATILE.iter() {
-            if let std::borrow::Cow::Owned(changed) = pattern.replace_all(&line, *stand_in) {
-                line = std::borrow::Cow::Owned(changed);
-            }
-        }
-        hasher.update(line.as_bytes());
+        hasher.update(steady(line).as_bytes());
         hasher.update(b"\n");
     }
-    let mut hex = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        // Writing to a String cannot fail.
-        let _infallible = write!(hex, "{byte:02x}");
+    hex(hasher)
+}
+
+/// Hex SHA-256 of what stands among these sections: what pages and no delivery retires. `None` if nothing does.
+///
+/// Every emit tells what stands along with its news, so a condition that was told in any of them need not page alone.
+pub fn standing_hash<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Option<String> {
+    let mut hasher = Sha256::new();
+    let mut any = false;
+    for section in sections.into_iter().filter(|section| section.pages && stands(section)) {
+        any = true;
+        hasher.update(spec(section.kind).header().as_bytes());
+        for line in &section.lines {
+            hasher.update(b"\n");
+            hasher.update(steady(line).as_bytes());
+        }
+        hasher.update(b"\n");
     }
-    hex
+    any.then(|| hex(hasher))
+}
+
+/// Whether all that pages stands, and nothing of it is news that a delivery retires.
+pub fn only_stands(sections: &[Section]) -> bool {
+    sections.iter().filter(|section| section.pages).all(stands)
+}
+
+/// Whether a section stands for as long as its condition does.
+fn stands(section: &Section) -> bool {
+    section.commits.is_empty() && !spec(section.kind).own_cooldown
+}
+
+/// The digest in lower-case hex.
+fn hex(hasher: Sha256) -> String {
+    hasher.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _infallible = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// A line without what changes by itself.
+pub fn steady(line: &str) -> Cow<'_, str> {
+    let mut line = Cow::Borrowed(line);
+    for (pattern, stand_in) in VOLATILE.iter() {
+        if let Cow::Owned(changed) = pattern.replace_all(&line, *stand_in) {
+            line = Cow::Owned(changed);
+        }
+    }
+    line
 }
 
 /// One delivered emit: when, and what it said.
@@ -133,7 +173,7 @@ mod tests {
     fn what_changes_by_itself_is_not_hashed() {
         check("idle 8m", "idle 1h12m", true);
         check("idle 8m", "idle 59s", true);
-        check("0 awaiting-input", "12 awaiting-input", true);
+        check("1 busy", "STALE (as of 3m ago) 2 busy", true);
         check("2026-05-11T13:42:01-07:00", "2026-05-11T13:43:01-07:00", true);
         check("a1b2c3", "ffffff", true);
         check("last put: x", "last put: y", true);
@@ -142,9 +182,15 @@ mod tests {
     #[test]
     fn what_is_said_is_hashed() {
         check("w3", "w4", false);
-        check("1 busy", "2 busy", false);
         check("(poll)", "(poll-resurface)", false);
         check("WITHOUT wrap-up", "with wrap-up", false);
+    }
+
+    #[test]
+    fn a_steady_line_has_no_ages_and_no_count_of_who_waits() {
+        assert_eq!(steady("  - w3 idle-too-long 25h00m (state=idle)"), "  - w3 idle-too-long AGE (state=idle)");
+        assert_eq!(steady("1 busy | 12 awaiting-input"), "1 busy | N awaiting-input");
+        assert_eq!(steady("  - w3 (active, state=busy)"), "  - w3 (active, state=busy)");
     }
 
     #[test]
@@ -174,6 +220,28 @@ mod tests {
         assert_eq!(quiet(&[section(SectionKind::ArmSupervisor, true, vec![])]), Some(day));
         assert_eq!(quiet(&[section(SectionKind::IdleWorkers, true, commit())]), Some(soon));
         assert_eq!(quiet(&[section(SectionKind::Decisions, false, vec![])]), Some(day));
+    }
+
+    #[test]
+    fn what_stands_has_a_hash_of_its_own_whatever_news_come_along() {
+        let section = |kind, line: &str, commits| Section {
+            kind,
+            lines: vec![line.into()],
+            commits,
+            pages: true,
+            windows: vec![],
+        };
+        let commit = || vec![Commit::RemoveState { path: "x".into() }];
+        let arm = || section(SectionKind::ArmSupervisor, "arm it", vec![]);
+        let bell = section(SectionKind::Bells, "  - w3", commit());
+        let decision = section(SectionKind::Decisions, "window=w3", vec![]);
+        let alone = standing_hash(&[arm()]);
+        assert!(alone.is_some());
+        assert_eq!(standing_hash(&[bell.clone(), arm(), decision.clone()]), alone);
+        assert_ne!(standing_hash(&[section(SectionKind::ArmSupervisor, "arm it now", vec![])]), alone);
+        assert_eq!(standing_hash(&[bell.clone(), decision.clone()]), None);
+        assert!(only_stands(&[arm()]));
+        assert!(!only_stands(&[arm(), bell]) && !only_stands(&[arm(), decision]));
     }
 
     #[test]

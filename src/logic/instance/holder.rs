@@ -96,6 +96,11 @@ impl Holder {
         holder
     }
 
+    /// Whether it certainly runs in another pid namespace than `pid_ns`: its pid means nothing there.
+    pub fn is_in_other_namespace(&self, pid_ns: &str) -> bool {
+        !self.pid_ns.is_empty() && !pid_ns.is_empty() && self.pid_ns != pid_ns
+    }
+
     /// Who this holder is to a process on `host` in this boot.
     pub fn assess(&self, host: &str, boot_id: &str) -> Assessment {
         if self.host.is_empty() || host.is_empty() {
@@ -135,6 +140,19 @@ mod tests {
         assert_eq!(Holder::parse(&holder().render()), holder());
         let hostile = Holder { nexus_root: "/x\nhost: elsewhere".into(), ..holder() };
         assert_eq!(Holder::parse(&hostile.render()).host, "here");
+    }
+
+    #[test]
+    fn another_namespace_is_told_only_where_both_are_known() {
+        for (recorded, ours, expected) in [
+            ("pid:[1]", "pid:[2]", true),
+            ("pid:[1]", "pid:[1]", false),
+            ("", "pid:[1]", false),
+            ("pid:[1]", "", false),
+        ] {
+            let holder = Holder { pid_ns: recorded.into(), ..holder() };
+            assert_eq!(holder.is_in_other_namespace(ours), expected, "{recorded:?} {ours:?}");
+        }
     }
 
     #[test]

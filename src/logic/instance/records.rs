@@ -11,7 +11,7 @@ pub(super) fn fields(text: &str, separator: char) -> impl Iterator<Item = (&str,
 }
 
 /// The value of the first line with this key, fit to be printed.
-fn field(text: &str, separator: char, key: &str) -> Option<String> {
+pub fn field(text: &str, separator: char, key: &str) -> Option<String> {
     fields(text, separator).find(|(found, _)| *found == key).map(|(_, value)| one_line(value))
 }
 

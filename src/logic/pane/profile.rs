@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+use crate::logic::hook::Hooked;
 use crate::logic::screen::ScreenRules;
 
 /// What a paste while a turn runs does.
@@ -84,6 +85,8 @@ pub struct Profile {
     pub transcript: Option<String>,
     /// Whether it runs hooks that report starts, ends and blocks.
     pub hooks: bool,
+    /// The events of its hooks that we take in, by name; empty where we can't set them up.
+    pub hook_events: Vec<Hooked>,
 }
 
 #[cfg(test)]

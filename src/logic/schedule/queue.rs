@@ -181,6 +181,24 @@ impl Schedule {
         self.limits = limits;
     }
 
+    /// Gives a task another cadence, the first time no later than one such period from now. A task that is due now stays
+    /// so, and an override goes on.
+    pub fn set_every(&mut self, name: &str, every: Duration, now: &Now) -> bool {
+        self.follow_clock(now);
+        self.change(name, |row| {
+            if row.every == every {
+                return;
+            }
+            row.every = every;
+            let pulled = now.at.after(every);
+            if let NextFire::At(at) = row.next_fire
+                && at > pulled
+            {
+                row.next_fire = NextFire::At(pulled);
+            }
+        })
+    }
+
     /// Adds a task, due now; a name that is known keeps its timing and takes the cadence and mode given here.
     pub fn register(&mut self, name: &'static str, every: Duration, mode: Mode) -> Result<(), BadTask> {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
