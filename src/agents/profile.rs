@@ -86,6 +86,8 @@ struct RawProcess {
 #[serde(deny_unknown_fields)]
 struct RawPaste {
     bracketed: bool,
+    #[serde(default)]
+    numbered_folds: bool,
     busy: RawBusy,
     live_marks: Vec<String>,
 }
@@ -206,6 +208,7 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
     }
     let paste = PasteTraits {
         bracketed: raw.paste.bracketed,
+        numbered_folds: raw.paste.numbered_folds,
         busy: match raw.paste.busy {
             RawBusy::Queue => BusyPaste::Queue,
             RawBusy::Hold => BusyPaste::Hold,

@@ -44,7 +44,7 @@ impl Observer {
     }
 
     /// What the process tree of a pane says now.
-    pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+    pub(crate) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
         let proven = |known: &mut Known| known.proven(facts, now).cloned();
         let known = self.recall.borrow_mut().pane(facts.pane).process.as_mut().and_then(proven);
         if let Some(known) = known {

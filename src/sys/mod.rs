@@ -2,9 +2,11 @@
 
 pub mod action_log;
 pub mod agent_program;
+pub mod alerts;
 pub mod child;
 pub mod clock;
 pub mod decisions;
+pub mod detach;
 pub mod env;
 pub mod fault;
 pub mod files;
@@ -24,6 +26,7 @@ pub mod stamp;
 pub mod stdin;
 pub mod systemd;
 pub mod takeover;
+pub mod target_lock;
 pub mod terminal;
 pub mod ticker;
 pub mod tmux;

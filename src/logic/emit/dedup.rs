@@ -20,7 +20,7 @@ use super::sections::spec;
 pub const RING_FILE: &str = "last-emit-stable-hash.ring";
 
 /// How far in the future a stamp may lie before it is taken for one from before the clock was set back.
-const CLOCK_SLACK: Duration = Duration::from_secs(60);
+pub(super) const CLOCK_SLACK: Duration = Duration::from_secs(60);
 
 /// What changes by itself within a line, and what it is replaced by (`protocol-facts` §4.12).
 static VOLATILE: LazyLock<[(Regex, &'static str); 3]> = LazyLock::new(|| {

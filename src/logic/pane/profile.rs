@@ -23,6 +23,8 @@ pub enum BusyPaste {
 pub struct PasteTraits {
     /// Whether it understands paste frames (bracketed paste).
     pub bracketed: bool,
+    /// Whether it numbers folded pastes and never uses a number again while it runs.
+    pub numbered_folds: bool,
     /// What happens while a turn runs.
     pub busy: BusyPaste,
     /// Texts of which one stands on the screen whenever the input box is live; for checks inside the tmux server.

@@ -63,6 +63,12 @@ pub enum TmuxError {
         /// The system's words.
         why: String,
     },
+    /// This instance may not act; nothing was asked of tmux.
+    #[error("nothing was done: {why}")]
+    NotOurs {
+        /// Why it may not.
+        why: String,
+    },
     /// The answer could not be understood.
     #[error("could not read tmux's answer to {doing}: {why}")]
     Malformed {
