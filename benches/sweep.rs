@@ -12,7 +12,6 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use nexus_watcher::agents::Profiles;
-use nexus_watcher::daemon::board::Board;
 use nexus_watcher::daemon::{Outside, observe};
 use nexus_watcher::logic::ids::{PaneId, WindowId};
 use nexus_watcher::logic::pane;
@@ -103,7 +102,6 @@ fn world(server: &Server) -> World {
         env: Box::new(env),
         board: nexus_watcher::daemon::board::Board::default(),
         observer: observe::Observer::new().unwrap(),
-        board: Board::default(),
     }
 }
 
@@ -290,7 +288,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut server = Server::start();
     let mut out = world(&server);
-    head("sweep");
+    head();
     runtime.block_on(async {
         server.grow(1);
         server.tmux(&["kill-window", "-t", "nexus:keeper"]);

@@ -83,6 +83,13 @@ pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
+/// What a process uses in a second while nobody asks anything of it.
+pub fn spare(cpu: impl Fn() -> Duration, time: Duration) -> Duration {
+    let (before, start) = (cpu(), Instant::now());
+    pause(time);
+    (cpu() - before).div_f64(start.elapsed().as_secs_f64())
+}
+
 /// The value below which this share of the values lies.
 pub fn quantile(values: &[Duration], share: f64) -> Duration {
     let mut sorted = values.to_vec();
