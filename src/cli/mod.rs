@@ -32,6 +32,7 @@ mod pane_state;
 mod send;
 mod service;
 mod tasks;
+mod watcher;
 mod watcher_status;
 
 /// One verb of `ng`.
@@ -110,6 +111,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     send::VERB,
     service::VERB,
     tasks::VERB,
+    watcher::VERB,
     watcher_status::VERB,
 ];
 

@@ -17,7 +17,7 @@ use crate::logic::time::Now;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
-use crate::sys::{action_log, decisions, git};
+use crate::sys::{action_log, archived, decisions, git};
 use crate::tasks::Need;
 
 /// Largest report that is read for its check, in bytes.
@@ -117,7 +117,7 @@ impl Gatherer {
         }
         if has(Need::Notifications) {
             // A count on one line of the emit: without the file, or without its beginning, it is lower and no more.
-            let text = files::read_tail(&out.state.at(NOTIFICATIONS), MAX_NOTIFICATION_BYTES).ok().flatten();
+            let text = archived::read_tail(&out.state, NOTIFICATIONS, MAX_NOTIFICATION_BYTES).ok().flatten();
             snapshot.notifications =
                 text.iter().flat_map(|text| text.lines()).filter_map(Notification::parse).collect();
         }

@@ -23,7 +23,7 @@ use crate::logic::snapshot::{Gathered, Snapshot};
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
 use crate::sys::tmux::Tmux;
-use crate::sys::{hook_files, liveness};
+use crate::sys::{archived, hook_files, liveness};
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec, target_window};
 
 mod actuate;
@@ -405,7 +405,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
             }
             Action::RotateLog { path, max_bytes, keep } => {
-                if let Err(error) = perform::rotate_log(&self.out.state, &path, max_bytes, keep, now.at) {
+                if let Err(error) = archived::rotate(&self.out.state, &path, max_bytes, keep, now.at) {
                     self.say("rotate", &format!("{path} can't be rotated: {error}"));
                 }
             }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::archived;
 use super::files::{self, Durability, StateDir};
 use crate::logic::snapshot::ActionEvent;
 
@@ -31,10 +32,8 @@ pub fn append(state: &StateDir, event: &ActionEvent) -> io::Result<()> {
 ///
 /// Lines that are no events are skipped. A missing log is no events.
 pub fn read(state: &StateDir) -> io::Result<Vec<ActionEvent>> {
-    let mut budget = MAX_READ_BYTES;
-    let mut texts = vec![tail(&state.at(LOG), &mut budget)?];
-    texts.extend(archives(state, &mut budget)?);
-    Ok(texts.iter().rev().flat_map(|text| text.lines()).filter_map(event).collect())
+    let text = archived::read_tail(state, LOG, MAX_READ_BYTES)?.unwrap_or_default();
+    Ok(text.lines().filter_map(event).collect())
 }
 
 /// Follows the log: what was read before is kept, and only what was appended since is read.
@@ -111,29 +110,23 @@ impl Follower {
 
     fn read_all(&mut self, state: &StateDir) -> io::Result<()> {
         *self = Self::default();
-        let mut budget = MAX_READ_BYTES;
-        let mut text = Vec::new();
-        if let Some(mut file) = files::open_regular(&state.at(LOG))? {
-            let data = file.metadata()?;
-            let start = data.len().saturating_sub(budget);
-            file.seek(SeekFrom::Start(start))?;
-            file.take(budget).read_to_end(&mut text)?;
-            let offset = start + whole(&text) as u64;
-            if start > 0 {
-                // The first line is cut off.
-                let cut = text.iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| at + 1);
-                text.drain(..cut);
-            }
-            let before = end_of(&text, &text);
-            self.place = Some(Place { device: data.dev(), inode: data.ino(), offset, before });
+        let about = || std::fs::metadata(state.at(LOG)).ok().map(|about| (about.dev(), about.ino(), about.len()));
+        let earlier = about();
+        let text = archived::read_tail(state, LOG, MAX_READ_BYTES)?.unwrap_or_default();
+        self.append(text.as_bytes());
+        // Where the text ends in the file is known only if nothing was written meanwhile, and if the text is the file's
+        // bytes; else all is read again the next time.
+        if let Some((device, inode, length)) = earlier.filter(|_| about() == earlier) {
+            let whole = whole(text.as_bytes());
+            let before = text.as_bytes().get(whole.saturating_sub(BEFORE_BYTES)..whole).unwrap_or_default();
+            let rest = text.as_bytes().get(whole..).unwrap_or_default();
+            let offset = length.checked_sub(rest.len() as u64);
+            let is_exact = |bytes: &[u8]| !String::from_utf8_lossy(bytes).contains('\u{fffd}');
+            self.place = offset.filter(|_| is_exact(before) && is_exact(rest)).map(|offset| {
+                let within = before.len().saturating_sub(usize::try_from(offset).unwrap_or(usize::MAX));
+                Place { device, inode, offset, before: before.get(within..).unwrap_or_default().to_vec() }
+            });
         }
-        budget = budget.saturating_sub(text.len() as u64);
-        let events = Rc::make_mut(&mut self.events);
-        for older in archives(state, &mut budget)?.iter().rev() {
-            events.extend(older.lines().filter_map(event));
-            self.bytes += older.len() as u64;
-        }
-        self.append(&text);
         Ok(())
     }
 }
@@ -147,33 +140,6 @@ fn whole(text: &[u8]) -> usize {
 fn end_of(text: &[u8], new: &[u8]) -> Vec<u8> {
     let read = text.get(..text.len() - new.len() + whole(new)).unwrap_or_default();
     read.get(read.len().saturating_sub(BEFORE_BYTES)..).unwrap_or_default().to_vec()
-}
-
-/// Texts of the archives, newest first, within the budget.
-fn archives(state: &StateDir, budget: &mut u64) -> io::Result<Vec<String>> {
-    let mut names: Vec<(u64, String)> = files::list_names(state.path())?
-        .into_iter()
-        .filter_map(|name| {
-            let epoch = name.strip_prefix(LOG)?.strip_prefix('.')?.parse().ok()?;
-            Some((epoch, name))
-        })
-        .collect();
-    names.sort_unstable();
-    let mut texts = Vec::new();
-    for (_, name) in names.iter().rev() {
-        if *budget == 0 {
-            break;
-        }
-        texts.push(tail(&state.at(name), budget)?);
-    }
-    Ok(texts)
-}
-
-/// The whole lines at the end of a file, within the budget, which is lowered by what was read.
-fn tail(path: &Path, budget: &mut u64) -> io::Result<String> {
-    let text = files::read_tail(path, *budget)?.unwrap_or_default();
-    *budget = budget.saturating_sub(text.len() as u64);
-    Ok(text)
 }
 
 /// Reads one line; values of other types become their text.
