@@ -170,6 +170,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     {
         tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
     }
+    for warning in loaded.warnings.iter().take(20) {
+        tracing::warn!("{warning}");
+    }
     for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
