@@ -194,13 +194,13 @@ mod tests {
         task: IdleSection,
         told: String,
         anchors: String,
-        log: Gathered<Vec<ActionEvent>>,
+        log: Gathered<std::rc::Rc<Vec<ActionEvent>>>,
     }
 
     impl Lab {
         fn new() -> Self {
             let task = IdleSection::default();
-            Self { task, told: String::new(), anchors: String::new(), log: Gathered::Got(vec![]) }
+            Self { task, told: String::new(), anchors: String::new(), log: Gathered::Got(std::rc::Rc::default()) }
         }
 
         fn run(&mut self, secs: i64, panes: &[(&str, State)]) -> StagedSignal {
