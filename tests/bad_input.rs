@@ -119,7 +119,11 @@ fn a_usage_error_is_one_line_that_names_the_help() {
     }
     check(&nexus.command(WATCHER, &["--bogus"]).output().unwrap(), 1, "see nexus-watcher --help");
     check(&nexus.command(WATCHER, &["--target"]).output().unwrap(), 1, "a value is required");
-    check(&nexus.command(LAUNCHER, &["--bogus"]).output().unwrap(), 1, "unknown flag --bogus; see --help");
+    check(
+        &nexus.command(LAUNCHER, &["--bogus"]).output().unwrap(),
+        1,
+        "launcher.sh: unexpected argument '--bogus' found; see launcher.sh --help",
+    );
     // A hook never fails its agent's turn.
     for args in [&["hook", "--bogus"][..], &["hook", "stop"], &["hook"]] {
         assert_ne!(nexus.command(NG, args).output().unwrap().status.code(), None, "{args:?}");

@@ -69,7 +69,11 @@ impl Nexus {
     fn end(&self, signal: Signal) {
         let pid = self.pid().expect("a watcher runs");
         kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
-        wait_until("the watcher is gone", || !is_running(pid));
+        // The kernel frees a lock a moment after the program is gone.
+        wait_until("the watcher and its lock are gone", || {
+            let status = self.launch(&["--instance-status"]);
+            !is_running(pid) && String::from_utf8_lossy(&status.stdout).starts_with("instance-lock: free")
+        });
     }
 }
 

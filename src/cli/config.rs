@@ -6,11 +6,14 @@ use clap::{Arg, ArgMatches, Command};
 use serde_json::json;
 
 use crate::config::error::{ConfigError, Place};
-use crate::config::load::{Loaded, Origin, Setting, find_file, find_root, load_file};
+use crate::config::in_force::Record;
+use crate::config::load::{Loaded, Origin, find_file, find_root, load_file};
 use crate::config::{document, keys};
 use crate::sys::env::{Env, ProcessEnv};
 
 use super::{Invocation, Verb, current_dir, render};
+
+mod show;
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
 
@@ -29,7 +32,10 @@ fn command() -> Command {
                 Arg::new("key").value_name("KEY").required(true).help("Its full name, as monitor.interval_seconds"),
             ),
         )
-        .subcommand(Command::new("show").about("Print every key, its value and where it came from"))
+        .subcommand(
+            Command::new("show")
+                .about("Print every key, its value, where it came from, and what the running watcher has"),
+        )
 }
 
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
@@ -38,7 +44,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         Some(("doc", _)) => text(invocation, &document::reference()),
         Some(("example", _)) => text(invocation, &document::example()),
         Some(("get", sub)) => get(invocation, sub.get_one::<String>("key").map_or("", String::as_str)),
-        _ => show(invocation),
+        _ => show::run(invocation),
     }
 }
 
@@ -65,6 +71,11 @@ fn check(invocation: &Invocation, file: Option<&Path>) -> anyhow::Result<u8> {
                 render::line(&format!("{name}: fine, {set} of {} keys set", loaded.values.len()));
                 for notice in &loaded.notices {
                     render::note(&format!("note: {notice}"));
+                }
+                // What is said of a named file has nothing to do with the watcher.
+                let running = if file.is_none() { show::running(invocation) } else { None };
+                for complaint in running.iter().flat_map(Record::complaints) {
+                    render::note(&format!("running watcher: {complaint}"));
                 }
             }
             Ok(0)
@@ -110,15 +121,18 @@ impl Env for OnlyHome {
     }
 }
 
-/// `get KEY`.
+/// `get KEY`. A name that is no key is a usage error, 2; a key without a value is 1.
 fn get(invocation: &Invocation, path: &str) -> anyhow::Result<u8> {
-    let Some(key) = keys::by_path(path) else { anyhow::bail!("{}", no_such_key(path)) };
+    let Some(key) = keys::by_path(path) else {
+        render::note(&format!("ng config: {}", no_such_key(path)));
+        return Ok(if keys::fate(path).is_some() { 1 } else { 2 });
+    };
     let loaded = invocation.settings()?;
-    let Some(setting) = loaded.values.iter().find(|setting| setting.key.path == key.path) else {
+    let Some(setting) = loaded.values.iter().find(|setting| setting.key == key) else {
         anyhow::bail!("{path} has no value")
     };
     if invocation.json {
-        render::json(&row(&loaded, setting))?;
+        render::json(&show::row(&loaded, setting, show::running(invocation).as_ref()))?;
     } else {
         render::line(&setting.value.to_plain());
     }
@@ -134,38 +148,4 @@ fn no_such_key(path: &str) -> String {
         Some(near) => format!("there is no key {path:?} (did you mean {near}?)"),
         None => format!("there is no key {path:?} (`ng config show` lists them)"),
     }
-}
-
-/// `show`.
-fn show(invocation: &Invocation) -> anyhow::Result<u8> {
-    let loaded = invocation.settings()?;
-    if invocation.json {
-        let rows: Vec<_> = loaded.values.iter().map(|setting| row(&loaded, setting)).collect();
-        let file = loaded.settings.config_file.as_ref().map(|path| path.display().to_string());
-        render::json(&json!({
-            "root": loaded.settings.root.display().to_string(),
-            "state_dir": loaded.settings.state_dir.display().to_string(),
-            "file": file,
-            "keys": rows,
-            "notices": loaded.notices,
-        }))?;
-        return Ok(0);
-    }
-    let width = loaded.values.iter().map(|setting| setting.key.path.len()).max().unwrap_or_default();
-    render::line(&format!("{:width$}  {}", "root", loaded.settings.root.display()));
-    render::line(&format!("{:width$}  {}", "state directory", loaded.settings.state_dir.display()));
-    for setting in &loaded.values {
-        let value = setting.value.to_yaml();
-        let value = if value.is_empty() { "(unset)" } else { &value };
-        render::line(&format!("{:width$}  {value}  ({})", setting.key.path, loaded.origin(setting)));
-    }
-    for notice in &loaded.notices {
-        render::note(&format!("note: {notice}"));
-    }
-    Ok(0)
-}
-
-/// One key in JSON.
-fn row(loaded: &Loaded, setting: &Setting) -> serde_json::Value {
-    json!({"key": setting.key.path, "value": setting.value.to_json(), "origin": loaded.origin(setting)})
 }

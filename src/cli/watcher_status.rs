@@ -17,7 +17,7 @@ use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, j
 use crate::logic::time::{Now, age_text};
 use crate::sys::clock::Clock;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
-use crate::sys::instance::Here;
+use crate::sys::instance::{self, Here};
 use crate::sys::liveness::{self, Liveness};
 use crate::sys::lock::Probe;
 use crate::sys::space;
@@ -55,7 +55,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 
 /// Looks, judges and prints.
 fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdict> {
-    let settings = invocation.settings_or_defaults()?;
+    let settings = invocation.settings_of_watcher()?;
     let state = StateDir::new(&settings.state_dir);
     let now = Clock::System.now();
     let seen = liveness::look(&state, &now).with_context(|| {
@@ -104,6 +104,11 @@ fn degraded(state: &StateDir, seen: &Liveness, verdict: Verdict, now: &Now) -> V
         let old = seen.facts.progress.map(|age| format!("; what the watcher wrote is {} old", age_text(age)));
         let detail = format!("{} can't be written: {error}{}", state.path().display(), old.unwrap_or_default());
         shown.insert(0, Shown { mode: unwritable, since: None, age_s: None, detail, remedy: unwritable.remedy() });
+    }
+    if let Some(observing) = instance::observing(state) {
+        let mode = Mode::ObserveOnly;
+        let since = Some(observing.since.clone());
+        shown.insert(0, Shown { mode, since, age_s: None, detail: observing.says(), remedy: mode.remedy() });
     }
     shown
 }

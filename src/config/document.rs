@@ -41,8 +41,16 @@ A value that is wrong stops the start, with one line for each problem: file, lin
 expected. `ng config check [FILE]` prints the same lines, `ng config show` prints every value and where it came from,
 `ng config get KEY` prints one.
 
-What a change needs to take effect stands under *Reload*: `live` a reload of the file, `restart` a restart of the
-watcher, `new windows` a window that is opened afterwards. The file is read at the start, so a restart always does it.
+## Changes while the watcher runs
+
+A running watcher looks at its file every two seconds, and reads it when it was changed and has looked the same twice;
+SIGHUP makes it read the file at once. Replacing the file and turning a link to another file are changes, too. What a
+change needs to take effect stands under *Reload*: `live` nothing more, `restart` a restart of the watcher, `new windows`
+a window that is opened afterwards. The variables are those the watcher was started with, and they win as at the start.
+
+A file that is wrong, that can't be read or that is gone changes nothing: the last good configuration stays in force,
+whole, and the log and `ng watcher-status` say why. `ng config show` compares what is written with what the running
+watcher has in force, from `config-in-force.json` in the state directory.
 
 ## Keys
 

@@ -64,6 +64,15 @@ pub enum News {
     Waiting(Change),
 }
 
+/// What of the file is not in force, in a line each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Why it can't be used.
+    pub failure: Option<String>,
+    /// What needs a restart.
+    pub waiting: Option<String>,
+}
+
 /// Where the settings come from, for a watcher that follows its file.
 pub struct Origins {
     /// The environment; its values win over the file at every reload.
@@ -160,6 +169,21 @@ impl Live {
         self.0.asked.set(true);
         self.0.wake.notify_one();
         self.0.done.notified().await;
+    }
+
+    /// What stands in the way of the file, as it is now: why it can't be used, and what of it needs a restart.
+    pub fn standing(&self) -> Standing {
+        let follower = self.0.follower.borrow();
+        let Some(follower) = follower.as_ref() else { return Standing::default() };
+        let told = |change: &Change| {
+            let (from, to) = (change.from.to_json(), change.to.to_json());
+            format!("{} was changed from {from} to {to}", change.key.path)
+        };
+        let waiting: Vec<_> = follower.waiting.iter().map(told).collect();
+        Standing {
+            failure: follower.failure.as_ref().map(|error| error.to_string().replace('\n', "; ")),
+            waiting: (!waiting.is_empty()).then(|| waiting.join("; ")),
+        }
     }
 
     /// Completes when a reload is asked for.

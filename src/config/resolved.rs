@@ -116,6 +116,12 @@ pub struct Settings {
     pub witnesses: Witnesses,
     /// `monitor.paste.vi_guard`.
     pub vi_guard: ViGuard,
+    /// `monitor.paste.max_bytes`: what is longer is cut, with a pointer to the whole.
+    pub paste_max_bytes: usize,
+    /// `monitor.watcher.delivery_fail_limit`: failed deliveries in a row at which the watcher starts itself anew.
+    pub delivery_fail_limit: u32,
+    /// `monitor.watcher.self_heal_enabled`: whether it does.
+    pub self_heal: bool,
     /// `monitor.paste.settle_seconds`: how long the pasted text may take to show.
     pub paste_settle: Duration,
     /// `monitor.paste_confirm_timeout_seconds`: how long a proof of arrival is looked for.
@@ -174,6 +180,9 @@ impl Settings {
             git_enabled: false,
             witnesses: Witnesses { hook: false, transcript: false, screen: false },
             vi_guard: ViGuard::Auto,
+            paste_max_bytes: 0,
+            delivery_fail_limit: 0,
+            self_heal: false,
             paste_settle: Duration::ZERO,
             paste_confirm: Duration::ZERO,
             orchestrator_command: String::new(),

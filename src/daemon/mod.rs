@@ -30,6 +30,7 @@ mod actuate;
 pub mod board;
 mod courier;
 mod deliver;
+mod drive;
 mod event;
 mod gather;
 mod health;
@@ -37,7 +38,10 @@ mod look;
 pub mod observe;
 pub mod outside;
 mod perform;
+mod recall;
 mod reload;
+pub mod send;
+mod tally;
 mod witness;
 
 use courier::Courier;
@@ -65,6 +69,9 @@ pub enum Run {
     Forever,
     /// One sweep and one emit, then the end.
     Once,
+    /// Until the shutdown signal, without the instance lock: look and log, but tell nobody, touch no pane and write no
+    /// state, since another watcher may be at work on the same state directory.
+    Observe,
 }
 
 /// Runs the watcher on this outside until `shutdown` completes.
@@ -77,7 +84,7 @@ pub async fn run<T: Tmux + 'static>(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let local = tokio::task::LocalSet::new();
-    local.run_until(async move { Daemon::new(outside, wake)?.run(how, shutdown).await }).await
+    local.run_until(async move { Daemon::new(outside, wake, how)?.run(shutdown).await }).await
 }
 
 /// What the schedule needs of the settings.
@@ -92,6 +99,7 @@ fn limits(settings: &Settings) -> Limits {
 /// The loop and everything it owns.
 struct Daemon<T> {
     out: Rc<Outside<T>>,
+    how: Run,
     schedule: Schedule,
     tasks: Vec<(&'static TaskSpec, Box<dyn Task>)>,
     staged: BTreeMap<&'static str, StagedSignal>,
@@ -108,7 +116,7 @@ struct Daemon<T> {
 }
 
 impl<T: Tmux + 'static> Daemon<T> {
-    fn new(outside: Outside<T>, wake: Rc<tokio::sync::Notify>) -> anyhow::Result<Self> {
+    fn new(outside: Outside<T>, wake: Rc<tokio::sync::Notify>, how: Run) -> anyhow::Result<Self> {
         let settings = outside.settings.get();
         let mut schedule = Schedule::new(limits(&settings));
         let mut tasks = Vec::with_capacity(TASKS.len());
@@ -124,6 +132,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             cycle: Cycle::default(),
             nudge: Nudge::default(),
             out: Rc::new(outside),
+            how,
             schedule,
             tasks,
             staged: BTreeMap::new(),
@@ -134,14 +143,16 @@ impl<T: Tmux + 'static> Daemon<T> {
         })
     }
 
-    async fn run(mut self, how: Run, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(mut self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         tokio::pin!(shutdown);
         self.out.board.remember(&self.out.state);
         self.progress("startup");
         self.begin_cycles();
         // The sweep: what an earlier run left pending is settled first, then every producer runs, then the emit.
         self.schedule.set_enabled(COMPOSE, false);
-        self.courier.settle_pending(&self.out, &self.sender);
+        if !self.observes() {
+            self.courier.settle_pending(&self.out, &self.sender);
+        }
         while self.courier.is_settling() {
             tokio::select! {
                 biased;
@@ -155,7 +166,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.progress("startup:done");
         self.out.board.set_started();
         self.allow_compose();
-        if how == Run::Once {
+        if self.how == Run::Once {
             self.tick().await;
             while self.courier.in_flight() {
                 tokio::select! {
@@ -210,7 +221,9 @@ impl<T: Tmux + 'static> Daemon<T> {
         let now = self.out.clock.now();
         self.follow_configuration(&now);
         self.health.look(&self.out, &self.courier, &now);
-        self.out.board.publish(&self.out.state, &now);
+        if !self.observes() {
+            self.out.board.publish(&self.out.state, &now);
+        }
         if self.gatherer.decisions_changed() {
             self.schedule.force("pending_decisions");
             self.schedule.force(COMPOSE);
@@ -265,7 +278,20 @@ impl<T: Tmux + 'static> Daemon<T> {
                 self.schedule.set_every(spec.name, (spec.every)(&settings), now);
             }
         }
+        if !news.is_empty() {
+            let standing = self.out.settings.standing();
+            self.out.board.report(now, Degraded::ConfigReload, standing.failure.as_deref());
+            self.out.board.report(now, Degraded::RestartNeeded, standing.waiting.as_deref());
+        }
         for one in news {
+            match &one {
+                News::Failed(error) => {
+                    let what = error.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    self.out.board.report(now, Degraded::ConfigReload, Some(&what));
+                }
+                News::Fixed => self.out.board.report(now, Degraded::ConfigReload, None),
+                _ => {}
+            }
             reload::say(&one);
         }
     }
@@ -300,7 +326,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.stage(name, staged);
         }
         if let (TARGET_WINDOW, rc @ (0 | target_window::ABSENT)) = (name, asked.rc) {
-            let absent = format!("no live pane in a window named {}", self.out.settings.get().target_window);
+            let absent = format!("no live pane in a window named {}", settings.target_window);
             self.out.board.report(&started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
         }
         let mut composed = false;
@@ -318,8 +344,9 @@ impl<T: Tmux + 'static> Daemon<T> {
         let elapsed = ended.uptime.saturating_sub(started.uptime);
         if let Some(line) = self.schedule.finished(name, &ended, asked.rc, elapsed) {
             let text = line.line();
-            if let Err(error) =
-                files::append_lines(&self.out.state.at("watcher-scheduler.jsonl"), &text, Durability::Hint)
+            if !self.observes()
+                && let Err(error) =
+                    files::append_lines(&self.out.state.at("watcher-scheduler.jsonl"), &text, Durability::Hint)
             {
                 self.say("scheduler-log", &format!("the scheduler log can't be written: {error}"));
             }
@@ -334,7 +361,8 @@ impl<T: Tmux + 'static> Daemon<T> {
         let text: String =
             staged.sections.iter().flat_map(|section| &section.lines).flat_map(|line| [line.as_str(), "\n"]).collect();
         let path = self.out.state.at("scheduler-staging").join(format!("{name}.out"));
-        if self.staged.get(name).is_none_or(|old| old.sections != staged.sections)
+        if !self.observes()
+            && self.staged.get(name).is_none_or(|old| old.sections != staged.sections)
             && let Err(error) = files::write_atomic(&path, text.as_bytes(), Durability::Hint)
         {
             self.say("staging", &format!("{} can't be written: {error}", path.display()));
@@ -353,6 +381,15 @@ impl<T: Tmux + 'static> Daemon<T> {
     /// Carries out one action.
     async fn perform(&mut self, action: Action, now: &Now) {
         match action {
+            Action::Deliver(_) if self.observes() => {
+                self.say("observe", "there is something to tell, which a watcher without the instance lock can't");
+            }
+            Action::Commit(_)
+            | Action::WriteState { .. }
+            | Action::PruneArchive { .. }
+            | Action::PruneHookFiles { .. }
+            | Action::RotateLog { .. }
+                if self.observes() => {}
             Action::Deliver(emit) => self.courier.deliver(&self.out, *emit, now, &self.sender),
             Action::Commit(commits) => self.commit(&commits).await,
             Action::WriteState { path, text } => {
@@ -414,9 +451,17 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
+    /// Whether it may only look.
+    fn observes(&self) -> bool {
+        self.how == Run::Observe
+    }
+
     fn progress(&mut self, stage: &str) {
         let now = self.out.clock.now();
         self.out.board.turn();
+        if self.observes() {
+            return;
+        }
         let bumped = liveness::bump_progress(&self.out.state, &now, stage);
         let bumped = bumped.map_err(|error| format!("watcher-progress can't be written: {error}"));
         self.out.board.report_result(&now, Degraded::StateUnwritable, bumped);
@@ -424,6 +469,9 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     /// Begins the measurement of cycles; what an earlier watcher measured says nothing of this one.
     fn begin_cycles(&mut self) {
+        if self.observes() {
+            return;
+        }
         let now = self.out.clock.now();
         match liveness::reset_cycle(&self.out.state, &now) {
             Ok(cycle) => self.cycle = cycle,
@@ -432,6 +480,9 @@ impl<T: Tmux + 'static> Daemon<T> {
     }
 
     fn end_cycle(&mut self, now: &Now) {
+        if self.observes() {
+            return;
+        }
         if let Err(error) = liveness::bump_cycle(&self.out.state, &mut self.cycle, now) {
             self.say("cycle", &format!("watcher-cycle can't be written: {error}"));
         }

@@ -1,10 +1,12 @@
 //! Watches over the watcher itself, beside the loop: the lock is still ours, the beacon says that we live, the heartbeat
 //! thread runs. Ends (and so ends the watcher, with exit code 0) when another instance has taken over.
 
+use std::rc::Rc;
 use std::time::Duration;
 
+use super::seat::Seat;
 use crate::config::live::Live;
-use crate::logic::instance::beacon::{self, Beacon, Fence};
+use crate::logic::instance::beacon::{Beacon, Fence};
 use crate::logic::instance::holder::Holder;
 use crate::logic::time::Now;
 use crate::sys::clock::Clock;
@@ -38,10 +40,8 @@ pub(super) struct Guard {
     pub(super) interval: Duration,
     /// How we describe ourselves.
     pub(super) holder: Holder,
-    /// Made once at our start.
-    pub(super) nonce: String,
-    /// Age from which another instance's beacon counts as dead.
-    pub(super) stale_after: Duration,
+    /// Our claim to be the one instance.
+    pub(super) seat: Rc<Seat>,
 }
 
 impl Guard {
@@ -95,6 +95,7 @@ impl Guard {
             // Somebody removed the file or the whole directory; another watcher may have started since.
             Ok(false) => match lock::acquire(&self.state, &self.holder.render()) {
                 Ok(lock) => {
+                    self.seat.take(&lock);
                     self.lock = lock;
                     tracing::warn!("the instance lock was removed under a running watcher; taken again");
                     self.announce();
@@ -113,8 +114,7 @@ impl Guard {
             self.interval = interval;
             self.publish();
         }
-        let found = files::read_text(&self.state.at(BEACON_FILE), MAX_STATE_BYTES).ok().flatten();
-        match beacon::fence(found.as_deref(), &self.holder.host, &self.nonce, now.at, self.stale_after) {
+        match self.seat.fence(now.at) {
             Fence::Refresh => self.write_beacon(&now),
             Fence::StandDown(other) => {
                 return Some(format!("another watcher (pid {} on {}) has taken over", other.pid, other.host));
@@ -132,7 +132,7 @@ impl Guard {
             pid: std::process::id(),
             tmux: self.holder.tmux.clone(),
             nexus_root: self.holder.nexus_root.clone(),
-            nonce: self.nonce.clone(),
+            nonce: self.seat.nonce().to_owned(),
             at: now.at,
         };
         if let Err(error) =
@@ -149,7 +149,7 @@ impl Guard {
             .ok()
             .flatten()
             .and_then(|text| Beacon::parse(&text))
-            .is_some_and(|beacon| beacon.nonce == self.nonce);
+            .is_some_and(|beacon| beacon.nonce == self.seat.nonce());
         if ours && let Err(error) = files::remove(&path) {
             tracing::warn!(%error, "our beacon can't be removed");
         }
@@ -164,8 +164,12 @@ mod tests {
     fn guard(dir: &std::path::Path, nonce: &str) -> Guard {
         let state = StateDir::new(dir);
         let holder = Holder { host: "here".into(), ..Holder::parse("") };
+        let lock = lock::acquire(&state, "").unwrap();
+        let seat = Rc::new(Seat::new(&state, "here", nonce, Duration::from_secs(600)));
+        seat.take(&lock);
         Guard {
-            lock: lock::acquire(&state, "").unwrap(),
+            lock,
+            seat,
             ticker: Ticker::start(&state, "orchestrator", Duration::from_secs(60)).unwrap(),
             target: "orchestrator".into(),
             tick: Duration::from_secs(60),
@@ -173,8 +177,6 @@ mod tests {
             holder,
             started: Clock::System.now(),
             settings: Settings::defaults(dir).into(),
-            nonce: nonce.into(),
-            stale_after: Duration::from_secs(600),
             state,
         }
     }
@@ -205,6 +207,35 @@ mod tests {
         assert!(guard.step().unwrap().contains("taken over"));
         guard.retire();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+    }
+
+    #[test]
+    fn a_heartbeat_thread_that_died_is_started_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut guard = guard(dir.path(), "a");
+        guard.ticker = Ticker::dead();
+        std::fs::remove_file(guard.state.at(crate::sys::ticker::HEARTBEAT_FILE)).unwrap();
+        assert!(!guard.ticker.is_running());
+        assert_eq!(guard.step(), None);
+        assert!(guard.ticker.is_running() && guard.state.at(crate::sys::ticker::HEARTBEAT_FILE).exists());
+    }
+
+    #[test]
+    fn a_beacon_that_is_gone_damaged_or_stale_is_written_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut guard = guard(dir.path(), "a");
+        guard.announce();
+        let path = guard.state.at(BEACON_FILE);
+        let stale = "host: there\npid: 7\nnonce: b\nepoch: 1000\n";
+        for found in [None, Some("rubbish"), Some(""), Some(stale)] {
+            match found {
+                None => std::fs::remove_file(&path).unwrap(),
+                Some(text) => std::fs::write(&path, text).unwrap(),
+            }
+            assert_eq!(guard.step(), None, "{found:?}");
+            let beacon = Beacon::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            assert_eq!((beacon.nonce.as_str(), beacon.host.as_str()), ("a", "here"), "{found:?}");
+        }
     }
 
     #[test]

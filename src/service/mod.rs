@@ -4,7 +4,7 @@
 //! tmux or no root, 4 the instance is held, 5 the state directory can't be written, 6 a holder survived.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::render;
 use crate::config::live::{Live, Origins};
 use crate::config::load::{self, Flag, Loaded};
+use crate::config::resolved::Settings;
 use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
-use crate::logic::instance::beacon::BeaconVerdict;
 use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
@@ -27,19 +27,33 @@ use crate::sys::files::{self, StateDir};
 use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::ticker::Ticker;
-use crate::sys::tmux::{self, Socket, TmuxClient, TmuxError};
-use crate::sys::{liveness, logging, takeover};
+use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient, TmuxError};
+use crate::sys::{detach, liveness, logging, takeover};
 
+mod accept;
 mod guard;
+mod launch;
+mod notify;
+mod observe;
+mod preflight;
+mod seat;
+mod spawns;
 
 use guard::Guard;
+use notify::Notifier;
+use preflight::Corrupt;
+use seat::{Fenced, Seat};
 
 /// How long a replaced watcher may take to end before it is killed. It finishes a delivery that is under way.
 const REPLACE_GRACE: Duration = Duration::from_secs(8);
 
 /// Runs the program with these arguments (the first is its name).
-pub fn main(args: Vec<OsString>) -> ExitCode {
+pub fn main(mut args: Vec<OsString>) -> ExitCode {
     logging::tighten_umask();
+    if args.get(1).is_some_and(|arg| arg == "--launch") {
+        args.remove(1);
+        return launch::main(args);
+    }
     let matches = match command().try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) => return ExitCode::from(render::usage_error("nexus-watcher", &error, 1)),
@@ -72,6 +86,8 @@ fn command() -> Command {
         .arg(flag("replace", "End the watcher of this state directory first"))
         .arg(flag("once", "One sweep and one emit, then end"))
         .arg(flag("instance-status", "Say who holds this state directory, and start nothing"))
+        .arg(flag("i-accept-no-sandbox", "Record that no sandbox is wanted; none is required"))
+        .arg(flag("detached", "Leave the session of whoever started it, as the launcher asks").hide(true))
 }
 
 /// Why the program ends early.
@@ -88,9 +104,12 @@ impl Stop {
 
 /// Everything before the loop, and after it.
 fn start(args: &ArgMatches) -> Result<(), Stop> {
-    let (loaded, origins) = load_settings(args)?;
-    let settings = loaded.settings.clone();
-    let state = StateDir::new(&settings.state_dir);
+    if args.get_flag("detached") {
+        detach::leave_session();
+    }
+    let here = current_dir()?;
+    let root = find_root(args.get_one::<PathBuf>("root").map(PathBuf::as_path), &here)?;
+    let state = StateDir::new(load::state_dir(&ProcessEnv, &root, &here).map_err(|error| Stop::new(2, error))?);
     if args.get_flag("instance-status") {
         render::line(&instance::instance_status(&state));
         return Ok(());
@@ -99,37 +118,49 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
         render::note("a watcher runs already; nothing to do");
         return Ok(());
     }
-    files::create_private_dir(state.path()).map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::AlreadyExists => "something that is no directory stands there".to_owned(),
-            _ => error.to_string(),
-        };
-        let path = state.path().display();
-        Stop::new(
-            5,
-            format!(
-                "cannot make the state directory {path}: {why}; fix its place or permissions, or set NEXUS_STATE_DIR"
-            ),
-        )
-    })?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::new(1, format!("cannot start: {error}")))?;
-    let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
-    runtime.block_on(tmux::check_installed()).map_err(|error| match error {
-        TmuxError::NotInstalled | TmuxError::TooOld { .. } => Stop::new(2, error),
-        other => Stop::new(2, format!("cannot ask tmux for its version: {other}")),
-    })?;
-    // Asked before the old watcher is ended: a restart must never end the only one and then refuse to start.
-    refuse_remote(&state, settings.beacon_stale)?;
-    if args.get_flag("replace") {
+    make_state_dir(&state)?;
+    if args.get_flag("i-accept-no-sandbox") {
+        accept::record(&state, "nexus-watcher --i-accept-no-sandbox");
+    }
+    let runtime = runtime()?;
+    // A restart must never end the only watcher and then refuse to start, so what would refuse is found first. Else our
+    // pid is published first, since starters wait for it and reading the configuration can take long on a slow disk.
+    let replaces = args.get_flag("replace");
+    let early = (replaces || preflight::another_host_was_here(&state))
+        .then(|| prepare(args, &root, &here, &runtime))
+        .transpose()?;
+    if let Some((Loaded { settings, .. }, _)) = &early {
+        preflight::refuse_remote(&state, settings.beacon_stale, Corrupt::Passes)?;
+    }
+    if replaces {
         let done = takeover::take_over(&state, REPLACE_GRACE).map_err(|error| Stop::new(error.exit_code(), error))?;
         for (pid, forced) in done.ended {
             render::note(&format!("ended the watcher {pid}{}", if forced { " (it had to be killed)" } else { "" }));
         }
     }
-    let (lock, holder) = take_lock(&state, &settings.root, &settings.tmux_sockets)?;
+    let nonce = format!("{}-{}", std::process::id(), Clock::System.now().at.millis());
+    let mut holder = Here::look().describe(&ProcessEnv, &root, "", &Clock::System.now());
+    let (mut lock, objection) = match lock::acquire(&state, &holder.render()) {
+        Ok(lock) => (Some(lock), None),
+        Err(LockError::Held { path, metadata }) => return Err(Stop::new(4, instance::refusal(&path, &metadata))),
+        Err(error @ LockError::Unopenable { .. }) => (None, Some(error.to_string())),
+    };
+    let published = lock.is_some().then(|| Published::new(&state));
+    let (loaded, origins) = match early {
+        Some(loaded) => loaded,
+        None => prepare(args, &root, &here, &runtime)?,
+    };
+    let settings = loaded.settings.clone();
+    // It may have started since the first look.
+    preflight::refuse_remote(&state, settings.beacon_stale, Corrupt::Passes)?;
+    settings.tmux_sockets.first().map_or("default", String::as_str).clone_into(&mut holder.tmux);
+    if let Some(error) = lock.as_mut().and_then(|lock| lock.describe(&holder.render()).err()) {
+        render::note(&format!("{} can't be described: {error}", state.at(lock::LOCK_FILE).display()));
+    }
+    if let Some(why) = objection.as_ref().filter(|_| args.get_flag("once")) {
+        return Err(Stop::new(5, format!("{why} (without the lock nothing is told, so --once has nothing to do)")));
+    }
+    let place = objection.as_ref().map(|why| observe::Place::take(&state, &observe::body(&holder, why))).transpose()?;
     let log = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
         .map_err(|error| Stop::new(1, format!("{error:#}")))?;
     if let [watched, others @ ..] = settings.tmux_sockets.as_slice()
@@ -140,46 +171,104 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
-    let ticker = Ticker::start(&state, &settings.target_window, settings.heartbeat_tick)
-        .map_err(|error| Stop::new(1, format!("cannot start the heartbeat: {error}")))?;
-    let started = Clock::System.now();
-    let live = Live::following(loaded, origins, &started);
-    let mut guard = Guard {
-        started,
-        settings: live.clone(),
-        state: state.clone(),
-        lock,
-        ticker,
-        target: settings.target_window.clone(),
-        tick: settings.heartbeat_tick,
-        interval: settings.interval,
-        holder,
-        nonce: format!("{}-{}", std::process::id(), Clock::System.now().at.millis()),
-        stale_after: settings.beacon_stale,
-    };
-    guard.announce();
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        pid = std::process::id(),
-        root = %settings.root.display(),
-        target = settings.target_window,
-        "watcher started"
-    );
-    let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
+    let seat = Rc::new(Seat::new(&state, &holder.host, &nonce, settings.beacon_stale));
+    let service = Service { state: &state, settings: &settings, seat, holder };
     let ended = runtime.block_on(async {
+        let mut told = Box::pin(told_to_end()?);
+        let (lock, published) = match (lock, published) {
+            (Some(lock), Some(published)) => (lock, published),
+            _ => match observe::until_locked(&service, &objection.unwrap_or_default(), told.as_mut()).await? {
+                Some(lock) => (lock, Published::new(&state)),
+                None => return Ok(()),
+            },
+        };
+        drop(place);
+        let live = Live::following(loaded, origins, &Clock::System.now());
+        let how = if args.get_flag("once") { Run::Once } else { Run::Forever };
+        let ended = service.watch(lock, live, how, told.as_mut()).await;
+        drop(published);
+        ended
+    });
+    tracing::info!("watcher ended");
+    drop(log);
+    ended.map_err(|error| Stop::new(1, format!("{error:#}")))
+}
+
+/// What a run needs, whether it may act or only observes.
+struct Service<'a> {
+    state: &'a StateDir,
+    /// As at the start.
+    settings: &'a Settings,
+    seat: Rc<Seat>,
+    /// How we describe ourselves.
+    holder: Holder,
+}
+
+impl Service<'_> {
+    /// Watches as the one instance, until told to end or another has taken over.
+    async fn watch(
+        &self,
+        lock: InstanceLock,
+        live: Live,
+        how: Run,
+        told: impl Future<Output = ()>,
+    ) -> anyhow::Result<()> {
+        let settings = self.settings;
+        let ticker = Ticker::start(self.state, &settings.target_window, settings.heartbeat_tick)
+            .context("starting the heartbeat")?;
+        self.seat.take(&lock);
+        let mut guard = Guard {
+            started: Clock::System.now(),
+            settings: live.clone(),
+            state: self.state.clone(),
+            lock,
+            ticker,
+            target: settings.target_window.clone(),
+            tick: settings.heartbeat_tick,
+            interval: settings.interval,
+            holder: self.holder.clone(),
+            seat: Rc::clone(&self.seat),
+        };
+        guard.announce();
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            pid = std::process::id(),
+            root = %settings.root.display(),
+            target = settings.target_window,
+            "watcher started"
+        );
+        let end = async {
+            tokio::select! {
+                () = told => {}
+                () = guard.watch() => {}
+            }
+        };
+        let ended = self.run(live, how, end).await;
+        guard.retire();
+        ended
+    }
+
+    /// Runs the loop until `end`.
+    async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<()> {
+        let settings = self.settings;
+        let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
         let board = Board::default();
+        let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
+        if how != Run::Observe {
+            say_what_is_awaited(&tmux, &settings.target_window).await;
+        }
         let wake = Rc::new(tokio::sync::Notify::new());
         let mut tmux_events = tmux.events();
         let waker = Rc::clone(&wake);
         let outside = Outside {
-            tmux,
+            tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
-            state: state.clone(),
+            state: self.state.clone(),
             settings: live.clone(),
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
-            board: board.clone(),
+            board,
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {
@@ -188,81 +277,117 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             }
             std::future::pending::<()>().await;
         };
-        let told = told_to_end()?;
-        let reload = reload_when_told(live)?;
+        let reload = reload_when_told(live, &notifier)?;
         let end = async {
-            tokio::select! {
-                () = told => {}
-                () = guard.watch() => {}
+            end.await;
+            if how != Run::Observe {
+                notifier.stopping();
             }
         };
-        let run = daemon::run(outside, how, wake, end);
-        tokio::select! {
+        let run = Box::pin(daemon::run(outside, how, wake, end));
+        let ended = tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
+            () = notifier.attend() => Ok(()),
             () = reload => Ok(()),
-        }
-    });
-    tracing::info!("watcher ended");
-    guard.retire();
-    if let Err(error) = liveness::remove_ours(&state) {
-        tracing::warn!(%error, "cannot remove our own pid files");
+        };
+        notifier.finish();
+        ended
     }
-    drop(log);
-    drop(guard);
-    ended.map_err(|error| Stop::new(1, format!("{error:#}")))
 }
 
-/// Loads the settings, and says where they come from when they are read again; a missing root is 2, a bad
-/// configuration is 1.
-fn load_settings(args: &ArgMatches) -> Result<(Loaded, Origins), Stop> {
-    let here = std::env::current_dir()
-        .map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}; go to one that exists")))?;
-    let root = args.get_one::<PathBuf>("root").map(PathBuf::as_path);
-    let root = load::find_root(&ProcessEnv, root, &here).map_err(|error| Stop::new(2, error))?;
-    let mut loaded = load::load(&ProcessEnv, Some(&root), &here).map_err(|error| Stop::new(1, error))?;
+/// Our pid in the state directory, from when the lock is held. Dropping it takes back what still names us.
+struct Published<'a>(&'a StateDir);
+
+impl<'a> Published<'a> {
+    fn new(state: &'a StateDir) -> Self {
+        if let Err(error) = liveness::write_pid(state) {
+            render::note(&format!("nexus-watcher: our pid can't be published: {error}"));
+        }
+        Self(state)
+    }
+}
+
+impl Drop for Published<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = liveness::remove_ours(self.0) {
+            tracing::warn!(%error, "cannot remove our own pid files");
+        }
+    }
+}
+
+/// Says on standard error what a watcher in somebody's terminal waits for, since it is silent otherwise.
+async fn say_what_is_awaited(tmux: &TmuxClient, target: &str) {
+    let say = |what: &str| {
+        render::note(&format!("nexus-watcher: {what}"));
+        tracing::info!("{what}");
+    };
+    match tmux.view().await {
+        Ok(view) if view.panes.iter().any(|pane| pane.window_name.as_str() == target) => {
+            say(&format!("watching; reports go to the window {target}"));
+        }
+        Ok(_) => say(&format!("waiting for a window named {target}; what there is to tell is told then")),
+        Err(error) => say(&format!("waiting for a tmux server with a window named {target}: {error}")),
+    }
+}
+
+/// A runtime of one thread.
+fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::new(1, format!("cannot start: {error}")))
+}
+
+/// The current directory.
+fn current_dir() -> Result<PathBuf, Stop> {
+    std::env::current_dir()
+        .map_err(|error| Stop::new(2, format!("cannot read the current directory: {error}; go to one that exists")))
+}
+
+/// The root of the nexus that is meant.
+fn find_root(root: Option<&Path>, here: &Path) -> Result<PathBuf, Stop> {
+    load::find_root(&ProcessEnv, root, here).map_err(|error| Stop::new(2, error))
+}
+
+/// Makes the state directory, and makes sure that it may be written.
+fn make_state_dir(state: &StateDir) -> Result<(), Stop> {
+    let path = state.path().display();
+    let advice = "fix its place or permissions, or set NEXUS_STATE_DIR";
+    files::create_private_dir(state.path()).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => "something that is no directory stands there".to_owned(),
+            _ => error.to_string(),
+        };
+        Stop::new(5, format!("cannot make the state directory {path}: {why}; {advice}"))
+    })?;
+    takeover::check_permitted(state)
+        .map_err(|error| Stop::new(5, format!("cannot write to the state directory {path}: {error}; {advice}")))
+}
+
+/// Loads the settings, says where they come from when they are read again, and looks for tmux. A bad configuration is 1.
+fn prepare(
+    args: &ArgMatches,
+    root: &Path,
+    here: &Path,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<(Loaded, Origins), Stop> {
+    let mut loaded = load::load(&ProcessEnv, Some(root), here).map_err(|error| Stop::new(1, error))?;
     let target = args.get_one::<String>("target").cloned();
     let target = target.map(|value| Flag { name: "--target", key: "monitor.target_window", value });
     if let Some(flag) = &target {
         loaded = loaded.with_flag(flag).map_err(|error| Stop::new(2, error))?;
     }
-    Ok((loaded, Origins { env: Box::new(ProcessEnv), cwd: here, flags: target.into_iter().collect() }))
+    runtime.block_on(tmux::check_installed()).map_err(|error| no_tmux(&error))?;
+    Ok((loaded, Origins { env: Box::new(ProcessEnv), cwd: here.to_owned(), flags: target.into_iter().collect() }))
 }
 
-/// Refuses to start beside a watcher on another host, which the lock may not show.
-fn refuse_remote(state: &StateDir, stale_after: Duration) -> Result<(), Stop> {
-    match instance::remote_verdict(state, Clock::System.now().at, stale_after) {
-        BeaconVerdict::None | BeaconVerdict::SameHost | BeaconVerdict::StaleRemote => Ok(()),
-        BeaconVerdict::LiveRemote(beacon) => Err(Stop::new(
-            4,
-            format!(
-                "a watcher on host {} (pid {}) uses {}; end it there, or wait {} s after its last sign of life",
-                beacon.host,
-                beacon.pid,
-                state.path().display(),
-                stale_after.as_secs()
-            ),
-        )),
-        BeaconVerdict::Corrupt => {
-            // The lock is the judge on this host; a watcher must not be kept from starting by a file that it writes.
-            render::note(&format!(
-                "{} can't be read, so a watcher on another host can't be ruled out; starting all the same",
-                state.at(instance::BEACON_FILE).display()
-            ));
-            Ok(())
-        }
+/// Why tmux can't be used.
+fn no_tmux(error: &TmuxError) -> Stop {
+    match error {
+        TmuxError::NotInstalled | TmuxError::TooOld { .. } => Stop::new(2, error),
+        other => Stop::new(2, format!("cannot ask tmux for its version: {other}")),
     }
-}
-
-/// Takes the instance lock, or says who holds it and what to do.
-fn take_lock(state: &StateDir, root: &std::path::Path, sockets: &[String]) -> Result<(InstanceLock, Holder), Stop> {
-    let socket = sockets.first().map_or("default", String::as_str);
-    let holder = Here::look().describe(&ProcessEnv, root, socket, &Clock::System.now());
-    let lock = lock::acquire(state, &holder.render()).map_err(|error| match error {
-        LockError::Held { path, metadata } => Stop::new(4, instance::refusal(&path, &metadata)),
-        error @ LockError::Unopenable { .. } => Stop::new(5, error),
-    })?;
-    Ok((lock, holder))
 }
 
 /// Completes when the process is told to end.
@@ -282,12 +407,13 @@ fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
 }
 
 /// Reloads the configuration each time the process is hung up on. Never completes.
-fn reload_when_told(settings: Live) -> anyhow::Result<impl Future<Output = ()>> {
+fn reload_when_told(settings: Live, notifier: &Notifier) -> anyhow::Result<impl Future<Output = ()>> {
     let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     Ok(async move {
         while hup.recv().await.is_some() {
-            // Whoever supervises the process is to be told before and after this line.
+            notifier.reloading();
             settings.reload().await;
+            notifier.reloaded();
         }
         std::future::pending::<()>().await;
     })

@@ -68,7 +68,7 @@ impl Here {
 pub fn instance_status(state: &StateDir) -> String {
     let status = lock_status(state);
     match observing(state) {
-        Some(observing) => format!("{status}\n{}", observing.says(state)),
+        Some(observing) => format!("{status}\n{}", observing.says()),
         None => status,
     }
 }
@@ -111,13 +111,11 @@ pub struct Observing {
 
 impl Observing {
     /// What it means and what to do, as one line.
-    pub fn says(&self, state: &StateDir) -> String {
+    pub fn says(&self) -> String {
         let Self { pid, since, reason } = self;
-        let lock = state.at(LOCK_FILE);
         format!(
-            "OBSERVE-ONLY: process {pid} watches without the instance lock since {since} and tells nobody anything: {reason}; \
-             make {} a plain file that this account may write, and it goes on as a full watcher",
-            lock.display()
+            "OBSERVE-ONLY: process {pid} has no instance lock since {since} and tells nobody anything: {reason}; it goes on as \
+             a full watcher once it gets the lock"
         )
     }
 }

@@ -37,6 +37,8 @@ pub const TARGET_FILE: &str = "watcher-target";
 pub const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
 /// How much of its end is read to tell the last runs; more than ten minutes of a busy watcher.
 const MAX_LOG_TAIL: u64 = 1 << 20;
+/// Somebody stopped the watcher on purpose: it is not to be revived. A start removes it.
+pub const STOP_FILE: &str = "watcher-stop-requested";
 /// Folder of the service's logs.
 pub const LOG_DIR: &str = "logs";
 

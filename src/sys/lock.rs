@@ -125,11 +125,23 @@ pub fn probe(state: &StateDir) -> Probe {
     probe_file(state, LOCK_FILE)
 }
 
+/// Waits up to `patience` for the instance lock to be free, without taking it; whether it is.
+pub fn is_free_within(state: &StateDir, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while matches!(probe(state), Probe::Held(_)) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(LOOKER_PAUSE);
+    }
+    true
+}
+
 /// Tries the lock of another file of the state directory, as [`probe`] does.
 pub fn probe_file(state: &StateDir, name: &str) -> Probe {
     let path = state.at(name);
     let look = || -> io::Result<Probe> {
-        let mut file = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path)?;
+        let mut file = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path).map_err(in_words)?;
         // A shared lock does not disturb other lookers, and a starter knows to try again (`try_exclusive`).
         let held = match fs2::FileExt::try_lock_shared(&file) {
             Ok(()) => {
@@ -236,6 +248,15 @@ fn open(path: &Path) -> io::Result<File> {
         .mode(0o600)
         .custom_flags(no_follow())
         .open(path)
+        .map_err(in_words)
+}
+
+/// The system's words for a link in the place of the file lead nowhere.
+fn in_words(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        return io::Error::new(error.kind(), "it is a symbolic link, where a plain file must be");
+    }
+    error
 }
 
 /// Replaces the body of the lock file.

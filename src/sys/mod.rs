@@ -1,9 +1,12 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
 pub mod action_log;
+pub mod agent_program;
+pub mod alerts;
 pub mod child;
 pub mod clock;
 pub mod decisions;
+pub mod detach;
 pub mod env;
 pub mod fault;
 pub mod files;
@@ -17,9 +20,13 @@ pub mod logging;
 pub mod processes;
 pub mod procfs;
 pub mod seed;
+pub mod settings_file;
 pub mod space;
+pub mod stamp;
 pub mod stdin;
+pub mod systemd;
 pub mod takeover;
+pub mod target_lock;
 pub mod terminal;
 pub mod ticker;
 pub mod tmux;

@@ -14,13 +14,16 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::takeover::{Scene, Target, Watcher, plan};
 use crate::logic::instance::verdict::{Identity, LockState};
-use crate::sys::files::{self, Durability, StateDir};
+use crate::sys::files::StateDir;
 use crate::sys::instance::Here;
 use crate::sys::lock::{self, LOCK_FILE, OBSERVER_FILE, Probe};
-use crate::sys::{group, liveness};
+use crate::sys::{group, liveness, space};
 
 /// How long a process may take to vanish after SIGKILL.
 const KILL_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the lock may still be held after its holder is gone.
+const FREE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Who was ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +56,7 @@ pub enum ReplaceError {
         why: String,
     },
     /// It could not be ended.
-    #[error("process {pid}, a watcher of {}, did not end: {why}", dir.display())]
+    #[error("process {pid} is in the way of a successor in {}: {why}", dir.display())]
     Survived {
         /// The process, or the group.
         pid: u32,
@@ -79,7 +82,9 @@ impl ReplaceError {
 ///
 /// Does nothing if there is none. The successor still has to take the lock, which may fail if another was faster.
 pub fn take_over(state: &StateDir, grace: Duration) -> Result<TakenOver, ReplaceError> {
-    check_writable(state).map_err(|source| ReplaceError::Unwritable { dir: state.path().to_owned(), source })?;
+    // On a read-only file system the only watcher would end and none start.
+    space::check_writable(state.path())
+        .map_err(|source| ReplaceError::Unwritable { dir: state.path().to_owned(), source })?;
     let path = state.at(LOCK_FILE);
     let scene = look(state);
     let targets = plan(&scene, &path).map_err(|why| ReplaceError::NotCertain { path, why })?;
@@ -100,7 +105,30 @@ pub fn take_over(state: &StateDir, grace: Duration) -> Result<TakenOver, Replace
             }
         }
     }
+    if !done.ended.is_empty() || !done.reaped.is_empty() {
+        check_free(state)?;
+    }
     Ok(done)
+}
+
+/// Makes sure that nobody has inherited the lock from those who were ended.
+fn check_free(state: &StateDir) -> Result<(), ReplaceError> {
+    let path = state.at(LOCK_FILE);
+    // A process closes its files a moment after it is gone.
+    if lock::is_free_within(state, FREE_WITHIN) {
+        return Ok(());
+    }
+    let has_it = |pid: &u32| *pid != std::process::id() && lock::has_open(*pid, &path) == Some(true);
+    // Another watcher that was faster is no survivor; it refuses the successor itself.
+    let is_heir = |pid: &u32| liveness::identify(*pid) == Identity::NotWatcher;
+    match group::all().into_iter().filter(has_it).find(is_heir) {
+        None => Ok(()),
+        Some(pid) => Err(ReplaceError::Survived {
+            pid,
+            dir: state.path().to_owned(),
+            why: "the watcher that was ended has left it behind, and it still has the lock; end it yourself".to_owned(),
+        }),
+    }
 }
 
 /// The live watchers of a state directory: by the lock's file or the observer's, which they have open.
@@ -111,11 +139,13 @@ pub fn watchers(state: &StateDir) -> Vec<u32> {
     group::all().into_iter().filter(|pid| liveness::identify(*pid) == Identity::Watcher).filter(is_open).collect()
 }
 
-/// Whether the state directory can be written: a takeover on a read-only file system would end the only watcher and
-/// start none.
-pub fn check_writable(state: &StateDir) -> io::Result<()> {
-    let trial = state.at(format!("watcher.trial.{}", std::process::id()));
-    files::write_atomic(&trial, b"", Durability::Hint).and_then(|()| files::remove(&trial))
+/// Makes sure that a watcher may write here. A full disk passes: a watcher does what it can until there is space again.
+pub fn check_permitted(state: &StateDir) -> io::Result<()> {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    match space::check_writable(state.path()) {
+        Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded) => Ok(()),
+        checked => checked,
+    }
 }
 
 /// Looks at everything that the decision needs.
@@ -428,7 +458,7 @@ mod tests {
         assert_eq!(take_over(&state, GRACE).unwrap(), TakenOver::default());
         drop(lock::acquire(&state, "pid: 1\n").unwrap());
         assert_eq!(take_over(&state, GRACE).unwrap(), TakenOver::default());
-        assert_eq!(files::list_names(state.path()).unwrap(), [LOCK_FILE], "no litter");
+        assert_eq!(crate::sys::files::list_names(state.path()).unwrap(), [LOCK_FILE], "no litter");
     }
 
     #[test]

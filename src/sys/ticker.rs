@@ -60,6 +60,12 @@ impl Ticker {
         Ok(Self { stop: Some(stop), thread: Some(thread), shared })
     }
 
+    /// One whose thread has ended, as after a panic.
+    #[cfg(test)]
+    pub(crate) fn dead() -> Self {
+        Self { stop: None, thread: None, shared: Arc::default() }
+    }
+
     /// Why the last beat could not be written; `None` if it was.
     pub fn error(&self) -> Option<String> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).error.clone()

@@ -19,7 +19,7 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
 };
 
 /// Logs that grow with every event, relative to the state directory.
-const STATE_LOGS: [&str; 3] = ["action-log.jsonl", "emits.jsonl", "worker-notifications.jsonl"];
+const STATE_LOGS: [&str; 4] = ["action-log.jsonl", "emits.jsonl", "sends.jsonl", "worker-notifications.jsonl"];
 
 /// The log of the scheduler, which has a limit of its own.
 const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
@@ -77,6 +77,7 @@ mod tests {
             [
                 ("action-log.jsonl", 10),
                 ("emits.jsonl", 10),
+                ("sends.jsonl", 10),
                 ("worker-notifications.jsonl", 10),
                 ("watcher-scheduler.jsonl", 50)
             ]

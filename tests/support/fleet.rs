@@ -148,6 +148,11 @@ impl Fleet {
         self.log(name).iter().filter_map(of).collect()
     }
 
+    /// The alert log.
+    pub(crate) fn alerts(&self) -> String {
+        fs::read_to_string(self.state("watcher-alerts.log")).unwrap_or_default()
+    }
+
     /// Writes a decision record, as a hook does: something to tell.
     pub(crate) fn decide(&self, window: &str, fingerprint: &str) {
         let record = serde_json::json!({

@@ -166,9 +166,11 @@ fn unsent(why: &str) -> TmuxError {
 /// A command that fails ends the list, and nothing that can fail follows the act; so tmux's own refusals are certain.
 pub(super) fn typed_nothing(error: &TmuxError) -> bool {
     match error {
-        TmuxError::NotInstalled | TmuxError::NoServer { .. } | TmuxError::TooOld { .. } | TmuxError::Refused { .. } => {
-            true
-        }
+        TmuxError::NotInstalled
+        | TmuxError::NoServer { .. }
+        | TmuxError::NotOurs { .. }
+        | TmuxError::TooOld { .. }
+        | TmuxError::Refused { .. } => true,
         TmuxError::Malformed { doing, .. } => *doing == PREPARING,
         TmuxError::Timeout { .. } | TmuxError::Io { .. } => false,
     }

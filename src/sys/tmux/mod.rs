@@ -63,6 +63,12 @@ pub enum TmuxError {
         /// The system's words.
         why: String,
     },
+    /// This instance may not act; nothing was asked of tmux.
+    #[error("nothing was done: {why}")]
+    NotOurs {
+        /// Why it may not.
+        why: String,
+    },
     /// The answer could not be understood.
     #[error("could not read tmux's answer to {doing}: {why}")]
     Malformed {
@@ -99,6 +105,20 @@ pub enum Capture {
     Rows(Vec<String>),
     /// The pane is gone.
     Gone,
+}
+
+/// Who reads many screens and does its work on each while tmux is busy with the next ones.
+pub trait Reading {
+    /// Starts over. Answers that were taken before may have been false (a control client that failed midway) and are
+    /// dropped.
+    fn begin(&mut self);
+
+    /// The next question, with a number by which its answer is known; `None` if there is none unless an answer brings
+    /// one.
+    fn next(&mut self) -> Option<(usize, CaptureRequest)>;
+
+    /// Takes in an answer.
+    fn take(&mut self, tag: usize, request: CaptureRequest, capture: Capture);
 }
 
 /// A key by tmux's own name. Only these are ever pressed.
@@ -188,6 +208,23 @@ pub trait Tmux {
 
     /// Reads rows of panes, one answer a request, in request order.
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError>;
+
+    /// Reads rows of panes while more questions turn up: what `reading` asks, in its order, each answer given back to it.
+    ///
+    /// Errors: as for [`Tmux::capture`]; what was given back so far is then not to be used.
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+        reading.begin();
+        loop {
+            let asked: Vec<(usize, CaptureRequest)> = std::iter::from_fn(|| reading.next()).collect();
+            if asked.is_empty() {
+                return Ok(());
+            }
+            let requests: Vec<CaptureRequest> = asked.iter().map(|(_, request)| *request).collect();
+            for ((tag, request), capture) in asked.into_iter().zip(self.capture(&requests).await?) {
+                reading.take(tag, request, capture);
+            }
+        }
+    }
 
     /// Checks and acts in one server-side command list. Never called but by `daemon::actuate`.
     ///

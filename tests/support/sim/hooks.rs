@@ -111,6 +111,7 @@ fn carry_out(state: &StateDir, effect: &Effect, now: &Now) -> io::Result<()> {
             decisions::mark_unresolved(state, window)?;
             set_time(&state.at("decisions"), now.at).or_else(absent)
         }
+        Effect::Refuse { .. } => Ok(()),
     }
 }
 

@@ -1,0 +1,124 @@
+//! Whether this process is the instance that may act, asked anew with every act: a process that was stopped, or a machine
+//! that slept, wakes up in the midst of anything, and by then another watcher may have taken over.
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
+
+use crate::logic::ids::WindowId;
+use crate::logic::instance::beacon::{self, Fence};
+use crate::logic::snapshot::TmuxView;
+use crate::logic::time::Timestamp;
+use crate::sys::clock::Clock;
+use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
+use crate::sys::instance::BEACON_FILE;
+use crate::sys::lock::{InstanceLock, LOCK_FILE};
+use crate::sys::tmux::{ActOutcome, Capture, CaptureRequest, GuardedAct, Tmux, TmuxError};
+
+/// The place of the one instance, and our claim to it.
+#[derive(Debug)]
+pub(super) struct Seat {
+    /// The state directory.
+    state: StateDir,
+    /// Our host.
+    host: String,
+    /// Made once at our start; tells instances apart.
+    nonce: String,
+    /// Age from which another instance's beacon counts as dead.
+    stale_after: Duration,
+    /// The lock file that we hold: device and number. `None` for a watcher that only observes.
+    lock: Cell<Option<(u64, u64)>>,
+}
+
+impl Seat {
+    /// The seat of an instance that does not hold the lock yet: it only observes.
+    pub(super) fn new(state: &StateDir, host: &str, nonce: &str, stale_after: Duration) -> Self {
+        Self {
+            state: state.clone(),
+            host: host.to_owned(),
+            nonce: nonce.to_owned(),
+            stale_after,
+            lock: Cell::new(None),
+        }
+    }
+
+    /// Takes the seat with this lock.
+    pub(super) fn take(&self, lock: &InstanceLock) {
+        // A lock that can't be looked at objects to every act until it can be; the guard says so.
+        self.lock.set(lock.file_id().ok());
+    }
+
+    /// Our nonce.
+    pub(super) fn nonce(&self) -> &str {
+        &self.nonce
+    }
+
+    /// What the beacon on disk says of our claim. One that can't be read is no witness.
+    pub(super) fn fence(&self, now: Timestamp) -> Fence {
+        let found = files::read_text(&self.state.at(BEACON_FILE), MAX_STATE_BYTES).ok().flatten();
+        beacon::fence(found.as_deref(), &self.host, &self.nonce, now, self.stale_after)
+    }
+
+    /// Why nothing may be done now; `None` if this instance may act.
+    fn objection(&self) -> Option<String> {
+        let Some(ours) = self.lock.get() else {
+            return Some("this watcher only observes".to_owned());
+        };
+        match fs::metadata(self.state.at(LOCK_FILE)) {
+            Ok(there) if (there.dev(), there.ino()) != ours => {
+                return Some("the instance lock was replaced under this watcher".to_owned());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Some("the instance lock was removed under this watcher".to_owned());
+            }
+            // A file system that does not answer is no proof of a second watcher.
+            Ok(_) | Err(_) => {}
+        }
+        match self.fence(Clock::System.now().at) {
+            Fence::Refresh => None,
+            Fence::StandDown(other) => {
+                Some(format!("another watcher (pid {} on {}) has taken over", other.pid, other.host))
+            }
+        }
+    }
+}
+
+/// A tmux that types nothing, and clears no bell, unless this instance may act.
+#[derive(Debug)]
+pub(super) struct Fenced<T> {
+    /// The server.
+    inner: T,
+    /// Our claim.
+    seat: std::rc::Rc<Seat>,
+}
+
+impl<T> Fenced<T> {
+    pub(super) fn new(inner: T, seat: std::rc::Rc<Seat>) -> Self {
+        Self { inner, seat }
+    }
+
+    fn check(&self) -> Result<(), TmuxError> {
+        self.seat.objection().map_or(Ok(()), |why| Err(TmuxError::NotOurs { why }))
+    }
+}
+
+impl<T: Tmux> Tmux for Fenced<T> {
+    async fn view(&self) -> Result<TmuxView, TmuxError> {
+        self.inner.view().await
+    }
+
+    async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
+        self.inner.capture(requests).await
+    }
+
+    async fn act(&self, act: &GuardedAct) -> Result<ActOutcome, TmuxError> {
+        self.check()?;
+        self.inner.act(act).await
+    }
+
+    async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError> {
+        self.check()?;
+        self.inner.clear_bells(windows).await
+    }
+}
