@@ -54,7 +54,7 @@ need() { printf 'test.sh: %s\n' "$*" >&2; exit 2; }
 install_missing() {
   local -a missing=() as=()
   local pair
-  for pair in tmux:tmux git:git cc:gcc python3:python3 ps:procps shellcheck:shellcheck strace:strace node:nodejs npm:npm; do
+  for pair in tmux:tmux git:git cc:gcc python3:python3 ps:procps shellcheck:shellcheck systemd-analyze:systemd strace:strace node:nodejs npm:npm; do
     if [ $quick = 1 ]; then case $pair in node:*|npm:*|python3:*) continue ;; esac; fi
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     # Only a recommendation of the compiler's package, but nothing links without it.

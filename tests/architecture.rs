@@ -114,6 +114,49 @@ fn the_demo_and_the_daemon_do_not_know_the_command_line() {
     check_layer("src/daemon", &["cli", "demo", "service"]);
 }
 
+#[test]
+fn every_setting_is_read_by_what_acts_on_it() {
+    // Scripts ask for these by `ng config get`.
+    let by_scripts = [("orchestrator_command", "monitor.orchestrator.command", "scripts/run.sh")];
+    let resolved = fs::read_to_string(root().join("src/config/resolved.rs")).unwrap();
+    let (_, fields) = resolved.split_once("pub struct Settings {").unwrap();
+    let (fields, _) = fields.split_once("\n}").unwrap();
+    let fields: Vec<&str> =
+        fields.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next()).collect();
+    assert!(fields.len() > 30, "{fields:?}");
+    let code: String = sources("src")
+        .iter()
+        .filter(|(name, _)| !name.starts_with("src/config/"))
+        .map(|(_, text)| shipped(text))
+        .collect();
+    for field in fields {
+        if let Some((_, key, script)) = by_scripts.iter().find(|(name, ..)| *name == field) {
+            assert!(fs::read_to_string(root().join(script)).unwrap().contains(key), "{script} does not read {key}");
+            continue;
+        }
+        let is_read = code.match_indices(&format!(".{field}")).any(|(at, found)| {
+            let next = code[at + found.len()..].chars().next();
+            !next.is_some_and(|c| c.is_alphanumeric() || c == '_')
+        });
+        assert!(
+            is_read,
+            "nothing outside src/config reads the setting {field}: a key that is accepted and does nothing"
+        );
+    }
+}
+
+#[test]
+fn nothing_that_runs_keeps_a_copy_of_the_settings() {
+    for dir in ["src/tasks", "src/daemon"] {
+        for (name, text) in sources(dir).into_iter().filter(|(name, _)| !name.ends_with("tests.rs")) {
+            for line in shipped(&text).lines().filter(|line| line.starts_with("    ") && line.ends_with(',')) {
+                let is_field = line.contains(": Settings,") || line.contains("Rc<Settings>,");
+                assert!(!is_field, "{name} keeps settings, which go stale when the file changes: {line}");
+            }
+        }
+    }
+}
+
 /// Sources in which a text stands, outside comments and unit tests.
 fn holders(word: &str) -> Vec<String> {
     sources("src").into_iter().filter(|(_, text)| shipped(text).contains(word)).map(|(name, _)| name).collect()
@@ -283,13 +326,19 @@ fn no_row_of_coverage_vanishes() {
 fn every_verb_is_documented() {
     let commands = page("commands.md");
     let mut verbs = 0;
-    for (name, text) in sources("src/cli") {
-        let code = shipped(&text);
+    let files = sources("src/cli");
+    for (name, text) in &files {
+        let mut code = shipped(text);
         if !code.contains("const VERB: Verb") {
             continue;
         }
         verbs += 1;
-        let file = name.rsplit('/').next().unwrap().trim_end_matches(".rs").replace('_', "-");
+        // A verb with several parts is a folder.
+        let place = name.trim_end_matches("/mod.rs").trim_end_matches(".rs");
+        for (_, text) in files.iter().filter(|(part, _)| part != name && part.starts_with(&format!("{place}/"))) {
+            code.push_str(&shipped(text));
+        }
+        let file = place.rsplit('/').next().unwrap().replace('_', "-");
         let section = commands
             .split("\n## ")
             .find(|section| section.starts_with(&format!("ng {file}\n")))
@@ -359,6 +408,9 @@ fn each_replaceable_package_has_one_place() {
     check_users("serde_yaml", &["src/config/yaml.rs", "src/agents/profile.rs"]);
     check_users("fs2", &["src/sys/lock.rs"]);
     check_users("hostname", &["src/sys/"]);
+    check_users("clap_complete", &["src/cli/completions.rs"]);
+    check_users("clap_mangen", &["src/cli/manual.rs"]);
+    check_users("sd_notify", &["src/sys/systemd.rs"]);
 }
 
 #[test]

@@ -207,8 +207,8 @@ fn a_watcher_killed_in_the_middle_of_a_delivery_tells_exactly_once() {
     fleet.wait("the journal to be removed", || !fleet.state("delivery/pending.json").exists());
 }
 
-#[test]
-fn a_fold_left_by_a_killed_watcher_is_told_once_when_a_person_sends_it() {
+/// A fleet whose watcher was killed while its folded paste stood in the box, its first Enter dropped.
+fn killed_with_a_fold_in_the_box() -> Fleet {
     let mut fleet = Fleet::new();
     fleet.orchestrator(&format!("{} --drop-enter 1", fleet.hooks("orchestrator")));
     fleet.decide("keeper", "0a1b2c3d4e5f");
@@ -217,12 +217,48 @@ fn a_fold_left_by_a_killed_watcher_is_told_once_when_a_person_sends_it() {
         fleet.log("orchestrator").iter().any(|event| event["event"] == "enter-dropped")
     });
     fleet.kill_watcher();
+    fleet
+}
+
+#[test]
+fn a_fold_left_by_a_killed_watcher_is_known_by_its_number_and_sent() {
+    let mut fleet = killed_with_a_fold_in_the_box();
     fleet.watch();
-    // A fold can't be proven ours, so it is left to a person.
-    let log = fleet.state("logs/watcher.log");
-    fleet.wait("the fold to be left alone", || {
-        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("unproven-text"))
-    });
+    let emit = fleet.wait_emit("the emit to be received", received);
+    assert!(emit["repeat_of"].is_null(), "{emit}");
+    assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 1);
+}
+
+#[test]
+fn a_fold_of_another_number_is_left_to_a_person() {
+    let mut fleet = killed_with_a_fold_in_the_box();
+    let window = fleet.window("orchestrator");
+    // A person clears it and pastes a text with as many lines.
+    let fold = |screen: &str| {
+        screen.lines().find_map(|line| line.split_once("[Pasted text #").map(|(_, rest)| rest.to_owned()))
+    };
+    let ours = fold(&fleet.screen("orchestrator")).unwrap();
+    fleet.tmux(&["send-keys", "-t", &window, "C-c"]);
+    fleet.wait("the box to be cleared", || fold(&fleet.screen("orchestrator")).is_none());
+    let breaks: usize = ours.split('+').nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    fleet.tmux(&["set-buffer", "-b", "theirs", &"delete everything\n".repeat(breaks)]);
+    fleet.tmux(&["paste-buffer", "-p", "-b", "theirs", "-t", &window]);
+    fleet.wait("the other fold", || fold(&fleet.screen("orchestrator")).is_some());
+    assert_ne!(fold(&fleet.screen("orchestrator")).unwrap(), ours);
+    fleet.watch();
+    fleet.wait("the fold to be left alone", || fleet.alerts().contains("ALERT watcher unproven-text"));
+    assert!(fleet.submitted("orchestrator").is_empty());
+}
+
+#[test]
+fn a_fold_that_nobody_wrote_down_is_told_once_when_a_person_sends_it() {
+    let mut fleet = killed_with_a_fold_in_the_box();
+    let journal = fleet.state("delivery/pending.json");
+    let mut pending: Value = serde_json::from_str(&std::fs::read_to_string(&journal).unwrap()).unwrap();
+    assert!(pending.as_object_mut().unwrap().remove("fold").is_some(), "{pending}");
+    std::fs::write(&journal, pending.to_string()).unwrap();
+    fleet.watch();
+    fleet.wait("the fold to be left alone", || fleet.alerts().contains("ALERT watcher unproven-text"));
     assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 0);
     fleet.tmux(&["send-keys", "-t", &fleet.window("orchestrator"), "Enter"]);
     let emit = fleet.wait_emit("the emit to be received", received);

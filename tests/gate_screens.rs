@@ -19,6 +19,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 
 fn seen(verdict: PaneVerdict, in_mode: bool) -> Seen {
     Seen {
+        agent_pid: None,
+        numbered_folds: false,
         key: PaneKey { server: ServerId { socket: "/s".into(), pid: 7, start_s: 1 }, pane: PaneId::new(3) },
         pid: 42,
         synchronized: false,

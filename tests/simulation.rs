@@ -5,6 +5,52 @@
 #[path = "support/sim/mod.rs"]
 mod sim;
 
+use nexus_watcher::sys::env::{Env as _, ProcessEnv};
+
+use sim::plan::Plan;
+use sim::run::{Report, run};
+use sim::shrink::shrink;
+
+/// Runs a plan; a failure is made smaller, and names the line that repeats it.
+fn holds(plan: &Plan) -> Report {
+    let report = run(plan);
+    if report.failed.is_none() {
+        return report;
+    }
+    let first = report.failed.clone();
+    let small = ProcessEnv.get("NEXUS_SIM_SHRINK").as_deref() != Some("0");
+    let (smaller, report) = if small { shrink(plan, report) } else { (plan.clone(), report) };
+    panic!(
+        "{}\n{:?}\nthe run fails: {first:?}\n  {plan}\nthe smallest one found: {:?}\n  {smaller}\n",
+        report.trace.join("\n"),
+        report.counts,
+        report.failed
+    );
+}
+
+/// Runs what `NEXUS_SIM_SEED` and its companions ask for; without them, one more seed.
+#[test]
+fn replay() {
+    let report = holds(&Plan::from_env(&ProcessEnv, &Plan::short(1)));
+    println!("{:?} {:?}", report.counts, report.sizes);
+}
+
+/// Runs seed after seed for as long as `NEXUS_SIM_FOR` says, in seconds.
+#[test]
+#[ignore = "takes as long as it is told; scripts/simulate.sh runs it"]
+fn many_seeds() {
+    let number = |name: &str| ProcessEnv.non_empty(name).and_then(|text| text.parse::<u64>().ok());
+    let until = std::time::Duration::from_secs(number("NEXUS_SIM_FOR").unwrap_or(60));
+    let first = number("NEXUS_SIM_SEED").unwrap_or(1000);
+    let started = nexus_watcher::sys::clock::Clock::System.now().uptime;
+    let mut seed = first;
+    while nexus_watcher::sys::clock::Clock::System.now().uptime.saturating_sub(started) < until {
+        holds(&Plan { seed, ..Plan::from_env(&ProcessEnv, &Plan::short(seed)) });
+        seed += 1;
+    }
+    println!("{} seeds from {first} hold", seed - first);
+}
+
 mod screens {
     //! The real classifier reads every screen that the simulation draws as what it is.
 

@@ -9,6 +9,7 @@ use regex::Regex;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::logic::hook::{Event, Hooked, version_of};
 use crate::logic::pane::{Auth, BusyPaste, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
 use crate::logic::screen::rule::version_numbers;
 use crate::logic::screen::{Layout, Region, Rule, ScreenRules, Template, Votes};
@@ -48,7 +49,20 @@ struct RawProfile {
     transcript: Option<String>,
     #[serde(default)]
     hooks: bool,
+    #[serde(default)]
+    hook_events: Vec<RawHookEvent>,
     screen: RawScreen,
+}
+
+/// One of `hook_events:`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawHookEvent {
+    event: String,
+    #[serde(default)]
+    matcher: bool,
+    #[serde(default)]
+    since: Option<String>,
 }
 
 /// `process:`.
@@ -72,6 +86,8 @@ struct RawProcess {
 #[serde(deny_unknown_fields)]
 struct RawPaste {
     bracketed: bool,
+    #[serde(default)]
+    numbered_folds: bool,
     busy: RawBusy,
     live_marks: Vec<String>,
 }
@@ -192,14 +208,16 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
     }
     let paste = PasteTraits {
         bracketed: raw.paste.bracketed,
+        numbered_folds: raw.paste.numbered_folds,
         busy: match raw.paste.busy {
             RawBusy::Queue => BusyPaste::Queue,
             RawBusy::Hold => BusyPaste::Hold,
         },
         live_marks: raw.paste.live_marks,
     };
+    let hook_events = check.hook_events(raw.hook_events)?;
     let (name, title) = (raw.name, raw.title);
-    Ok(Profile { name, title, process, screen, paste, transcript: raw.transcript, hooks: raw.hooks })
+    Ok(Profile { name, title, process, screen, paste, transcript: raw.transcript, hooks: raw.hooks, hook_events })
 }
 
 /// Spaces as any run of blanks, and the classes of letters, digits and blanks as ASCII ones.
@@ -259,6 +277,25 @@ impl Check<'_> {
     /// Compiles a list of patterns.
     fn patterns(&self, key: &str, texts: &[String]) -> Result<Vec<Regex>, ProfileError> {
         texts.iter().enumerate().map(|(i, text)| self.pattern(&format!("{key}[{i}]"), text, &[])).collect()
+    }
+
+    /// Checks `hook_events:`.
+    fn hook_events(&self, raw: Vec<RawHookEvent>) -> Result<Vec<Hooked>, ProfileError> {
+        let mut events: Vec<Hooked> = Vec::with_capacity(raw.len());
+        for RawHookEvent { event, matcher, since } in raw {
+            let key = format!("hook_events.{event}");
+            if Event::parse(&event).is_none() {
+                return Err(self.bad(&key, "no event that `ng hook` takes in"));
+            }
+            if events.iter().any(|known| known.event == event) {
+                return Err(self.bad(&key, "the event stands twice"));
+            }
+            let version = since.as_deref().map(|text| {
+                version_of(text).ok_or_else(|| self.bad(&format!("{key}.since"), &format!("{text:?} is no version")))
+            });
+            events.push(Hooked { event, has_matcher: matcher, since: version.transpose()? });
+        }
+        Ok(events)
     }
 
     /// Checks `screen:`.

@@ -1,10 +1,13 @@
 //! `ng emits`: what was told to the orchestrator, whether it arrived, and who saw it.
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Invocation, Verb, render};
 use crate::logic::delivery::journal::{self, Row};
+use crate::sys::archived;
 use crate::sys::files::{self, StateDir};
+
+mod replay;
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
 
@@ -31,12 +34,23 @@ fn command() -> Command {
                 Arg::new("nonce").value_name("NONCE").help("Nonce or start of an archive name; default: the newest"),
             ),
         )
+        .subcommand(
+            Command::new("replay").about("Print every emit since the last ack, oldest first").arg(
+                Arg::new("ack")
+                    .long("ack")
+                    .action(ArgAction::SetTrue)
+                    .help("Remember the newest one printed, so that the next replay begins after it"),
+            ),
+        )
 }
 
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let state = super::state_dir(invocation)?;
+    if let Some(("replay", replay)) = args.subcommand() {
+        return replay::replay(&state, invocation.json, replay.get_flag("ack"));
+    }
     let path = state.at(journal::EMITS);
-    let text = files::read_tail(&path, MAX_LOG_BYTES)
+    let text = archived::read_tail(&state, journal::EMITS, MAX_LOG_BYTES)
         .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?
         .unwrap_or_default();
     let (rows, unreadable) = journal::fold(&text);

@@ -2,7 +2,8 @@
 //!
 //! It reads the payload on standard input, asks [`logic::hook`](crate::logic::hook) what changes, and changes it. It
 //! never fails the agent's turn: the exit code is 0, nothing is printed, and whatever goes wrong becomes one line of
-//! `hook-errors.log`. Nothing is synced to disk but decision records.
+//! `hook-errors.log`. The one exception is meant: the orchestrator's question dialogs are refused with code 2. Nothing is
+//! synced to disk but decision records, and a state directory that is not there is not made: its path may be mistyped.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -13,8 +14,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Invocation, Verb};
-use crate::logic::hook::{Effect, Event, Heartbeat, HookContext, Payload, Prior, effects_of};
+use super::hook_place::{self, Asked};
+use super::{Invocation, Verb, render};
+use crate::logic::hook::{Effect, Event, Heartbeat, HookContext, Part, Payload, Prior, effects_of};
 use crate::logic::ids::{PaneId, WindowName};
 use crate::logic::time::Now;
 use crate::sys::clock::Clock;
@@ -34,6 +36,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const ERROR_LOG_BYTES: u64 = 256 << 10;
 /// Size from which the notification log is set aside, in bytes.
 const NOTIFICATION_LOG_BYTES: u64 = 10 << 20;
+/// Exit code by which an agent is kept from what it is about to do, as Claude Code reads it.
+const REFUSED: u8 = 2;
 
 fn command() -> Command {
     let option = |name: &'static str, value: &'static str, help: &'static str| {
@@ -41,10 +45,17 @@ fn command() -> Command {
     };
     Command::new("hook")
         .about("Take in one event of an agent's hook; the payload comes on standard input")
-        .after_help("Prints nothing and always exits 0, so that no agent's turn fails by it.")
+        .after_help(
+            "Prints nothing and exits 0, so that no agent's turn fails by it; 2 only for a question of the orchestrator.",
+        )
         .arg(Arg::new("event").required(true).value_name("EVENT").help("The event, as the agent names it"))
-        .arg(option("window", "NAME", "The window the agent runs in [env: NEXUS_WINDOW]"))
+        .arg(option("window", "NAME", "The window the agent runs in [default: NEXUS_WINDOW, else the pane's]"))
         .arg(option("state", "DIR", "The state directory [env: NEXUS_STATE_DIR, NEXUS_ROOT]"))
+        .arg(
+            option("only", "PART", "Do this part only, as often as needed")
+                .action(ArgAction::Append)
+                .value_parser(Part::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>()),
+        )
         .arg(Arg::new("target").long("target").action(ArgAction::SetTrue).help("The window is the orchestrator's"))
 }
 
@@ -52,15 +63,16 @@ fn command() -> Command {
 #[expect(clippy::unnecessary_wraps, reason = "the signature of every verb")]
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let text = |name: &str| args.get_one::<OsString>(name).map(|text| text.to_string_lossy().into_owned());
-    let root_state = invocation.root.as_ref().map(|root| root.join("monitor/.state").to_string_lossy().into_owned());
+    let parts = args.get_many::<String>("only").into_iter().flatten();
     let call = Call {
         event: args.get_one::<String>("event").cloned().unwrap_or_default(),
         window: text("window"),
-        state: text("state").or(root_state),
+        root: invocation.root.as_ref().map(|root| root.to_string_lossy().into_owned()),
+        state: text("state"),
         is_target: args.get_flag("target"),
+        parts: parts.filter_map(|name| Part::parse(name)).collect(),
     };
-    call.run();
-    Ok(0)
+    Ok(call.run())
 }
 
 /// Runs without argument parsing; never fails an agent's turn.
@@ -72,7 +84,8 @@ pub(super) fn run_fast(args: &[OsString]) -> u8 {
         match arg.as_ref() {
             "--window" => call.window = value(),
             "--state" => call.state = value(),
-            "--root" => call.state = value().map(|root| format!("{root}/monitor/.state")),
+            "--root" => call.root = value(),
+            "--only" => call.parts.extend(value().as_deref().and_then(Part::parse)),
             "--target" => call.is_target = true,
             event if call.event.is_empty() => event.clone_into(&mut call.event),
             _ => {}
@@ -80,8 +93,7 @@ pub(super) fn run_fast(args: &[OsString]) -> u8 {
     }
     // A defect of ours must not show in the agent's pane.
     std::panic::set_hook(Box::new(|_| {}));
-    let _defect = std::panic::catch_unwind(|| call.run());
-    0
+    std::panic::catch_unwind(|| call.run()).unwrap_or(0)
 }
 
 /// One call of the hook.
@@ -91,17 +103,21 @@ struct Call {
     event: String,
     /// `--window`; wins over the environment, which a nested agent inherits.
     window: Option<String>,
-    /// `--state`; wins over the environment for the same reason.
+    /// `--root`, the nexus.
+    root: Option<String>,
+    /// `--state`; wins over the root, and over the environment for the same reason.
     state: Option<String>,
     /// `--target`.
     is_target: bool,
+    /// `--only`; empty means everything.
+    parts: Vec<Part>,
 }
 
 impl Call {
-    /// Does the work; problems go to the log.
-    fn run(&self) {
+    /// Does the work; problems go to the log. Returns the exit code.
+    fn run(&self) -> u8 {
         let input = stdin::read_bounded(MAX_PAYLOAD_BYTES, PATIENCE);
-        let Some(state) = self.state_dir() else { return };
+        let Some(state) = self.state_dir() else { return 0 };
         let now = Clock::System.now();
         let mut problems = Vec::new();
         let payload = match input {
@@ -111,48 +127,82 @@ impl Call {
             }
             Ok(input) => match Payload::parse(&input.bytes) {
                 Ok(payload) => payload,
-                Err(error) => return log(&state, &now, self, &[format!("the payload is not understood: {error}")]),
+                Err(error) => {
+                    log(&state, &now, self, &[format!("the payload is not understood: {error}")]);
+                    return 0;
+                }
             },
-            Err(error) => return log(&state, &now, self, &[format!("reading the payload: {error}")]),
+            Err(error) => {
+                log(&state, &now, self, &[format!("reading the payload: {error}")]);
+                return 0;
+            }
         };
-        self.take_in(&state, &now, payload, &mut problems);
+        let code = self.take_in(&state, &now, payload, &mut problems);
         if !problems.is_empty() {
             log(&state, &now, self, &problems);
         }
+        code
     }
 
-    /// Decides and acts on a payload.
-    fn take_in(&self, state: &StateDir, now: &Now, mut payload: Payload, problems: &mut Vec<String>) {
+    /// Decides and acts on a payload. Returns the exit code.
+    fn take_in(&self, state: &StateDir, now: &Now, mut payload: Payload, problems: &mut Vec<String>) -> u8 {
         if payload.hook_event_name.is_empty() {
             payload.hook_event_name.clone_from(&self.event);
         }
-        let Some(event) = Event::parse(&payload.hook_event_name) else { return };
-        let window =
-            self.window.clone().filter(|name| !name.is_empty()).or_else(|| ProcessEnv.non_empty("NEXUS_WINDOW"));
-        let context = HookContext {
-            window: window.map(WindowName),
-            pane: ProcessEnv.get("TMUX_PANE").as_deref().and_then(PaneId::parse),
-            // The environment can be inherited from the orchestrator; a named window needs the flag.
-            is_target: self.is_target
-                || (self.window.is_none() && ProcessEnv.get("NEXUS_IS_ORCHESTRATOR").as_deref() == Some("1")),
-        };
-        if context.window.is_none() {
-            problems.push("no window: neither --window nor NEXUS_WINDOW names it".into());
-        }
+        let Some(event) = Event::parse(&payload.hook_event_name) else { return 0 };
+        let Some(context) = self.context(state, event, &payload, now, problems) else { return 0 };
         let prior = context.window.as_ref().map(|window| prior(state, window, event)).unwrap_or_default();
+        let mut code = 0;
         for effect in effects_of(event, &payload, &context, prior, now) {
-            if let Err(error) = perform(state, &effect, now) {
+            if !self.parts.is_empty() && Part::of(&effect).is_some_and(|part| !self.parts.contains(&part)) {
+                continue;
+            }
+            if let Effect::Refuse { why } = effect {
+                render::note(why);
+                code = REFUSED;
+            } else if let Err(error) = perform(state, &effect, now) {
                 problems.push(format!("{}: {error}", place(&effect)));
             }
         }
+        code
     }
 
-    /// The state directory; `None` if nothing names it.
+    /// Where the hook runs; `None` where it is not our concern.
+    fn context(
+        &self,
+        state: &StateDir,
+        event: Event,
+        payload: &Payload,
+        now: &Now,
+        problems: &mut Vec<String>,
+    ) -> Option<HookContext> {
+        let pane = ProcessEnv.get("TMUX_PANE").as_deref().and_then(PaneId::parse);
+        if let Some(window) = self.window.clone().filter(|name| !name.is_empty()) {
+            // A named window needs the flag: the environment can be inherited from the orchestrator.
+            return Some(HookContext { window: Some(WindowName(window)), pane, is_target: self.is_target });
+        }
+        let asked = Asked {
+            state,
+            root: self.root.as_deref().map(Path::new),
+            session_id: &payload.session_id,
+            is_turning: matches!(event, Event::SessionStart | Event::UserPromptSubmit),
+            now,
+        };
+        let found = hook_place::find(&asked).unwrap_or_else(|problem| {
+            problems.push(problem);
+            None
+        })?;
+        Some(HookContext { window: Some(found.window), pane, is_target: self.is_target || found.is_target })
+    }
+
+    /// The state directory; `None` if nothing names it, or if it is not there.
     fn state_dir(&self) -> Option<StateDir> {
+        let of_root = |root: &str| format!("{root}/monitor/.state");
         let named = self.state.clone().filter(|dir| !dir.is_empty());
+        let named = named.or_else(|| self.root.as_deref().filter(|root| !root.is_empty()).map(of_root));
         let dir = named.or_else(|| ProcessEnv.non_empty("NEXUS_STATE_DIR"));
-        let dir = dir.or_else(|| Some(format!("{}/monitor/.state", ProcessEnv.non_empty("NEXUS_ROOT")?)));
-        dir.map(StateDir::new)
+        let dir = dir.or_else(|| ProcessEnv.non_empty("NEXUS_ROOT").as_deref().map(of_root));
+        dir.filter(|dir| Path::new(dir).is_dir()).map(StateDir::new)
     }
 }
 
@@ -188,6 +238,7 @@ fn perform(state: &StateDir, effect: &Effect, now: &Now) -> io::Result<()> {
             decisions::close(state, window, fingerprint, &note).map(drop)
         }
         Effect::MarkUnresolved { window } => decisions::mark_unresolved(state, window),
+        Effect::Refuse { .. } => Ok(()),
     }
 }
 
@@ -201,6 +252,7 @@ fn place(effect: &Effect) -> String {
         Effect::Decide(record) => format!("writing decision {}", record.fingerprint),
         Effect::Close { fingerprint, .. } => format!("closing decision {fingerprint}"),
         Effect::MarkUnresolved { .. } => "marking decisions unresolved".into(),
+        Effect::Refuse { .. } => "refusing".into(),
     }
 }
 

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::config::in_force;
 use crate::config::load::{self, Loaded};
 use crate::config::resolved::Settings;
 use crate::sys::env::{Env, ProcessEnv};
@@ -16,15 +17,20 @@ use crate::sys::files::{self, StateDir};
 
 pub mod render;
 
+mod completions;
 mod config;
 mod decision_ack;
 mod demo;
 mod emits;
 mod hook;
+mod hook_place;
 mod hooks;
 mod log_action;
+mod manual;
 mod pane_live;
 mod pane_state;
+mod send;
+mod service;
 mod tasks;
 mod watcher;
 mod watcher_status;
@@ -56,20 +62,25 @@ impl Invocation {
         Ok(load::load(&self.env(), self.root.as_deref(), &current_dir()?)?)
     }
 
-    /// The settings for a question about a running watcher, which is answered even where the configuration is broken:
-    /// then by the defaults, which is said.
+    /// The settings for a question about the watcher: those that the running one has in force. Where none runs they are
+    /// those of the configuration, and where that is broken the defaults, which is said.
     ///
     /// Errors: nothing says which nexus is meant.
-    pub(crate) fn settings_or_defaults(&self) -> anyhow::Result<Settings> {
+    pub(crate) fn settings_of_watcher(&self) -> anyhow::Result<Settings> {
         let state = state_dir(self)?;
+        let defaults =
+            |root: &std::path::Path| Settings { state_dir: state.path().to_owned(), ..Settings::defaults(root) };
+        if let Some(record) = in_force::of_running(&state) {
+            let root = load::find_root(&self.env(), self.root.as_deref(), &current_dir()?).unwrap_or_default();
+            return Ok(record.settings(&defaults(&root)));
+        }
         match self.settings() {
             Ok(loaded) => Ok(loaded.settings),
             Err(error) => {
                 render::note(&format!(
                     "ng: the cadences are the defaults, since the configuration can't be used: {error:#}"
                 ));
-                let root = self.root.clone().unwrap_or_default();
-                Ok(Settings { state_dir: state.path().to_owned(), ..Settings::defaults(&root) })
+                Ok(defaults(&self.root.clone().unwrap_or_default()))
             }
         }
     }
@@ -87,6 +98,7 @@ fn current_dir() -> anyhow::Result<std::path::PathBuf> {
 
 /// Every verb, by name.
 pub(crate) const COMMANDS: &[Verb] = &[
+    completions::VERB,
     config::VERB,
     decision_ack::VERB,
     demo::VERB,
@@ -94,7 +106,10 @@ pub(crate) const COMMANDS: &[Verb] = &[
     hook::VERB,
     hooks::VERB,
     log_action::VERB,
+    manual::VERB,
     pane_state::VERB,
+    send::VERB,
+    service::VERB,
     tasks::VERB,
     watcher::VERB,
     watcher_status::VERB,
@@ -174,12 +189,20 @@ struct VerbEnv {
     has_root: bool,
 }
 
+impl VerbEnv {
+    /// Whether a variable would lead elsewhere than the root that was given.
+    fn hides(&self, name: &str) -> bool {
+        self.has_root && matches!(name, "NEXUS_ROOT" | "NEXUS_STATE_DIR" | "NEXUS_CONFIG")
+    }
+}
+
 impl Env for VerbEnv {
     fn get(&self, name: &str) -> Option<String> {
-        if self.has_root && matches!(name, "NEXUS_ROOT" | "NEXUS_STATE_DIR" | "NEXUS_CONFIG") {
-            return None;
-        }
-        ProcessEnv.get(name)
+        if self.hides(name) { None } else { ProcessEnv.get(name) }
+    }
+
+    fn is_garbled(&self, name: &str) -> bool {
+        !self.hides(name) && ProcessEnv.is_garbled(name)
     }
 }
 

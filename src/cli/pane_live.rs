@@ -1,12 +1,17 @@
-//! The live half of `ng pane-state`: finds the panes that were asked for and judges them as the watcher does.
+//! Finds the panes that a person means, for every verb that takes a window; and the live half of `ng pane-state`, which
+//! judges them as the watcher does.
+
+use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 
 use super::Invocation;
+use crate::config::resolved::Settings;
 use crate::daemon::Outside;
 use crate::daemon::board::Board;
 use crate::daemon::observe::{self, Observer};
-use crate::logic::ids::{PaneId, WindowId};
+use crate::logic::emit::clean;
+use crate::logic::ids::{PaneId, SessionId, WindowId};
 use crate::logic::snapshot::{ObservedPane, PaneFacts};
 use crate::logic::worker::scope;
 use crate::sys::clock::Clock;
@@ -41,16 +46,7 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
     let settings = invocation.settings()?.settings;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting")?;
     runtime.block_on(async {
-        let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
-        let out = Outside {
-            tmux: TmuxClient::new(socket, None).without_control(),
-            clock: Clock::System,
-            state: StateDir::new(&settings.state_dir),
-            settings: settings.into(),
-            env: Box::new(ProcessEnv),
-            observer: Observer::new()?,
-            board: Board::default(),
-        };
+        let out = outside(settings)?;
         let mut view = match out.tmux.view().await {
             Ok(view) => view,
             // An old tmux answers in ways that say nothing of its age.
@@ -75,34 +71,15 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
                 }
                 windows
             }
-            Which::One(spec) => {
-                let pane = PaneId::parse(spec).map(|id| view.panes.iter().find(|pane| pane.pane == id).cloned());
-                if let Some(found) = pane {
-                    let Some(found) = found else { return Ok(Answer::NoSuchWindow(format!("no pane {spec}"))) };
+            Which::One(spec) => match find(spec, &view.panes, in_scope.as_ref()) {
+                Found::Pane(found) => {
                     view.panes = vec![found.clone()];
                     vec![found.window]
-                } else {
-                    // Windows in scope come first; only if none is meant there, all sessions are searched.
-                    let local: Vec<&PaneFacts> = view
-                        .panes
-                        .iter()
-                        .filter(|pane| in_scope.as_ref().is_none_or(|scope| scope.contains(&pane.session)))
-                        .collect();
-                    let all: Vec<&PaneFacts> = view.panes.iter().collect();
-                    let found = [local, all].iter().map(|panes| meant_by(spec, panes)).find(|found| !found.is_empty());
-                    match found.as_deref() {
-                        None | Some([]) => return Ok(Answer::NoSuchWindow(format!("no window {spec:?}"))),
-                        Some([only]) => vec![*only],
-                        Some(several) => {
-                            let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
-                            return Ok(Answer::Ambiguous(format!(
-                                "{spec:?} means several windows; ask for one of {}",
-                                ids.join(", ")
-                            )));
-                        }
-                    }
                 }
-            }
+                Found::Window(only) => vec![only],
+                Found::None(why) => return Ok(Answer::NoSuchWindow(why)),
+                Found::Several(why) => return Ok(Answer::Ambiguous(why)),
+            },
         };
         view.panes.retain(|pane| wanted.contains(&pane.window));
         let now = out.clock.now();
@@ -111,6 +88,113 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
             Err(error) => Ok(Answer::CannotLook(error.to_string())),
         }
     })
+}
+
+/// The outside as a verb sees it that looks once.
+pub(super) fn outside(settings: Settings) -> anyhow::Result<Outside<TmuxClient>> {
+    let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
+    Ok(Outside {
+        tmux: TmuxClient::new(socket, None).without_control(),
+        clock: Clock::System,
+        state: StateDir::new(&settings.state_dir),
+        settings: settings.into(),
+        env: Box::new(ProcessEnv),
+        observer: Observer::new()?,
+        board: Board::default(),
+    })
+}
+
+/// The one pane that is meant to be typed into.
+#[derive(Debug)]
+pub(super) enum Chosen {
+    /// This one.
+    Pane(Box<PaneFacts>),
+    /// tmux could not be asked; why.
+    CannotLook(String),
+    /// No such window.
+    NoSuchWindow(String),
+    /// More than one window or pane is meant; which.
+    Ambiguous(String),
+}
+
+/// Chooses the pane that a spelling means: a pane by its id; else the only live pane of the one window, or the only one
+/// that runs an agent. A dead one is chosen where there is no other, so that the caller can say so.
+pub(super) async fn choose(out: &Outside<TmuxClient>, spec: &str) -> Chosen {
+    let view = match out.tmux.view().await {
+        Ok(view) => view,
+        Err(error) => return Chosen::CannotLook(tmux::check_installed().await.err().unwrap_or(error).to_string()),
+    };
+    let settings = out.settings.get();
+    let in_scope = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window);
+    let window = match find(spec, &view.panes, in_scope.as_ref()) {
+        Found::Pane(pane) => return Chosen::Pane(Box::new(pane)),
+        Found::Window(window) => window,
+        Found::None(why) => return Chosen::NoSuchWindow(why),
+        Found::Several(why) => return Chosen::Ambiguous(why),
+    };
+    let mut panes: Vec<&PaneFacts> = Vec::new();
+    // A window that is linked into several sessions is listed in each.
+    for pane in view.panes.iter().filter(|pane| pane.window == window) {
+        if !panes.iter().any(|known| known.pane == pane.pane) {
+            panes.push(pane);
+        }
+    }
+    let live: Vec<&PaneFacts> = panes.iter().copied().filter(|pane| pane.dead.is_none()).collect();
+    match (live.as_slice(), panes.as_slice()) {
+        ([only], _) | ([], [only, ..]) => Chosen::Pane(Box::new((*only).clone())),
+        ([], []) => Chosen::NoSuchWindow(format!("no window {spec:?}")),
+        (several, _) => {
+            let now = out.clock.now();
+            let agents: Vec<&&PaneFacts> =
+                several.iter().filter(|pane| out.observer.processes(pane, &now).agent.is_some()).collect();
+            if let [only] = agents.as_slice() {
+                return Chosen::Pane(Box::new((**only).clone()));
+            }
+            let ids: Vec<String> = several.iter().map(|pane| pane.pane.to_string()).collect();
+            Chosen::Ambiguous(format!(
+                "{spec:?} has several panes, and not exactly one of them runs an agent; name one of {}",
+                ids.join(", ")
+            ))
+        }
+    }
+}
+
+/// What a spelling means.
+enum Found {
+    /// This pane.
+    Pane(PaneFacts),
+    /// This window.
+    Window(WindowId),
+    /// Nothing; why.
+    None(String),
+    /// More than one window; which.
+    Several(String),
+}
+
+/// Finds what a spelling means. Windows in scope come first; only if none is meant there, all sessions are searched.
+fn find(spec: &str, panes: &[PaneFacts], in_scope: Option<&BTreeSet<SessionId>>) -> Found {
+    if let Some(id) = PaneId::parse(spec) {
+        return match panes.iter().find(|pane| pane.pane == id) {
+            Some(pane) => Found::Pane(pane.clone()),
+            None => Found::None(format!("no pane {spec}")),
+        };
+    }
+    let local: Vec<&PaneFacts> =
+        panes.iter().filter(|pane| in_scope.is_none_or(|scope| scope.contains(&pane.session))).collect();
+    let all: Vec<&PaneFacts> = panes.iter().collect();
+    let found = [local, all].iter().map(|panes| meant_by(spec, panes)).find(|found| !found.is_empty());
+    match found.as_deref() {
+        None | Some([]) => Found::None(format!("no window {spec:?}")),
+        Some([only]) => Found::Window(*only),
+        Some(several) => {
+            let named: Vec<String> = several
+                .iter()
+                .filter_map(|id| panes.iter().find(|pane| pane.window == *id))
+                .map(|pane| format!("{} ({}:{})", pane.window, clean::label(&pane.session_name), pane.window_index))
+                .collect();
+            Found::Several(format!("{spec:?} means several windows; ask for one of {}", named.join(", ")))
+        }
+    }
 }
 
 /// The windows that a spelling means: `@id`, an index, `session:index`, `session:name`, or the exact name.

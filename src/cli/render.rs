@@ -8,11 +8,17 @@ static RESULT_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Prints a line of a result.
 pub(crate) fn line(text: &str) {
+    let _nobody_reads = try_line(text);
+}
+
+/// Prints a line of a result; `false` if nobody took it.
+pub(crate) fn try_line(text: &str) -> bool {
     let mut out = io::stdout().lock();
     let written = writeln!(out, "{text}").and_then(|()| out.flush());
-    if written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
+    if written.as_ref().is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
         RESULT_LOST.store(true, Ordering::Relaxed);
     }
+    written.is_ok()
 }
 
 /// The exit code of a run that would end with `code`: a result that was lost is no success.

@@ -24,7 +24,7 @@ fn command() -> Command {
 }
 
 fn run(invocation: &Invocation, _args: &ArgMatches) -> anyhow::Result<u8> {
-    let settings = invocation.settings_or_defaults()?;
+    let settings = invocation.settings_of_watcher()?;
     let rows = rows(&settings, &Clock::System.now());
     if invocation.json {
         render::json(&rows)?;

@@ -45,7 +45,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 
 /// Looks at the watcher as a supervisor does.
 fn look(invocation: &Invocation, now: &Now) -> anyhow::Result<(StateDir, Situation, Option<Duration>)> {
-    let settings = invocation.settings_or_defaults()?;
+    let settings = invocation.settings_of_watcher()?;
     let state = StateDir::new(&settings.state_dir);
     let seen = liveness::look(&state, now)
         .with_context(|| format!("looking into the state directory {}", state.path().display()))?;

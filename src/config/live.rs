@@ -29,6 +29,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often a file that can't be used is read again although it looks the same, since the reason may be elsewhere.
 const RETRY_EVERY: Duration = Duration::from_secs(60);
 
+/// Most unknown keys that are said of one file.
+const MAX_WARNINGS: usize = 20;
+
 /// The settings in force. Clones share them.
 #[derive(Clone)]
 pub struct Live(Rc<Shared>);
@@ -62,6 +65,15 @@ pub enum News {
     Unchanged,
     /// This value comes into force with a restart.
     Waiting(Change),
+}
+
+/// What of the file is not in force, in a line each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Why it can't be used.
+    pub failure: Option<String>,
+    /// What needs a restart.
+    pub waiting: Option<String>,
 }
 
 /// Where the settings come from, for a watcher that follows its file.
@@ -162,6 +174,21 @@ impl Live {
         self.0.done.notified().await;
     }
 
+    /// What stands in the way of the file, as it is now: why it can't be used, and what of it needs a restart.
+    pub fn standing(&self) -> Standing {
+        let follower = self.0.follower.borrow();
+        let Some(follower) = follower.as_ref() else { return Standing::default() };
+        let told = |change: &Change| {
+            let (from, to) = (change.from.to_json(), change.to.to_json());
+            format!("{} was changed from {from} to {to}", change.key.path)
+        };
+        let waiting: Vec<_> = follower.waiting.iter().map(told).collect();
+        Standing {
+            failure: follower.failure.as_ref().map(|error| error.to_string().replace('\n', "; ")),
+            waiting: (!waiting.is_empty()).then(|| waiting.join("; ")),
+        }
+    }
+
     /// Completes when a reload is asked for.
     pub async fn asked(&self) {
         self.0.wake.notified().await;
@@ -171,12 +198,11 @@ impl Live {
     pub fn look(&self, now: &Now) -> Vec<News> {
         let mut news = Vec::new();
         let asked = self.0.asked.take();
-        if let Some(follower) = self.0.follower.borrow_mut().as_mut() {
-            if follower.wants_reading(now, asked) {
-                follower.read(now, &mut news);
-                *self.0.settings.borrow_mut() = Rc::new(follower.running.settings.clone());
-            }
-            follower.write_record(now, &mut news);
+        if let Some(follower) = self.0.follower.borrow_mut().as_mut()
+            && follower.wants_reading(now, asked)
+        {
+            follower.read(now, &mut news);
+            *self.0.settings.borrow_mut() = Rc::new(follower.running.settings.clone());
         }
         if asked {
             if news.is_empty() {
@@ -185,6 +211,12 @@ impl Live {
             self.0.done.notify_one();
         }
         news
+    }
+
+    /// Writes down what is in force, if that is not written yet. For the watcher that holds the instance lock only: one
+    /// that observes says nothing of the other's settings.
+    pub fn write_record(&self, now: &Now) -> Option<News> {
+        self.0.follower.borrow_mut().as_mut()?.write_record(now)
     }
 }
 
@@ -276,14 +308,17 @@ impl Follower {
         news.extend(self.waiting.iter().filter(is_over).map(|change| News::NotWaiting(change.key)));
         let is_unsaid = |notice: &&String| !self.running.notices.contains(notice);
         news.extend(reload.loaded.notices.iter().filter(is_unsaid).cloned().map(News::Notice));
+        let is_unsaid = |warning: &&Problem| !self.running.warnings.contains(warning);
+        let warnings = reload.loaded.warnings.iter().filter(is_unsaid).take(MAX_WARNINGS);
+        news.extend(warnings.map(|warning| News::Notice(warning.to_string())));
         self.waiting = waiting;
         self.running = reload.loaded;
     }
 
     /// Writes down what is in force, if that is not written yet. A failure is said once and tried again.
-    fn write_record(&mut self, now: &Now, news: &mut Vec<News>) {
+    fn write_record(&mut self, now: &Now) -> Option<News> {
         if !self.record_is_old {
-            return;
+            return None;
         }
         let waiting = |change: &Change| Waiting {
             key: change.key.path.to_owned(),
@@ -303,13 +338,13 @@ impl Follower {
             Ok(()) => {
                 self.record_is_old = false;
                 self.record_failure = None;
+                None
             }
             Err(error) => {
                 let error = error.to_string();
-                if self.record_failure.as_ref() != Some(&error) {
-                    news.push(News::RecordFailed(error.clone()));
-                }
-                self.record_failure = Some(error);
+                let is_news = self.record_failure.as_ref() != Some(&error);
+                self.record_failure = Some(error.clone());
+                is_news.then_some(News::RecordFailed(error))
             }
         }
     }

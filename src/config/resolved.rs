@@ -4,8 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::logic::emit::full_state::Pace;
-
 /// Which proofs of arrival are looked for (`monitor.paste.witnesses`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Witnesses {
@@ -80,8 +78,12 @@ pub struct Settings {
     pub section_max_lines: usize,
     /// `monitor.full_state_emit_interval_seconds`: cadence of `full_state_snap`; zero switches it off.
     pub full_state_every: Duration,
-    /// `monitor.full_state.safety_floor_seconds`, `.idle_backoff_enabled` and `.idle_backoff_max_seconds`.
-    pub full_state_pace: Pace,
+    /// `monitor.full_state.safety_floor_seconds`.
+    pub full_state_floor: Duration,
+    /// `monitor.full_state.idle_backoff_enabled`.
+    pub full_state_backs_off: bool,
+    /// `monitor.full_state.idle_backoff_max_seconds`.
+    pub full_state_cap: Duration,
     /// `monitor.full_state.restat_windows`.
     pub full_state_re_stat: bool,
     /// `monitor.watcher_supervisor.enabled`: whether a supervisor that is not armed is reported.
@@ -114,6 +116,12 @@ pub struct Settings {
     pub witnesses: Witnesses,
     /// `monitor.paste.vi_guard`.
     pub vi_guard: ViGuard,
+    /// `monitor.paste.max_bytes`: what is longer is cut, with a pointer to the whole.
+    pub paste_max_bytes: usize,
+    /// `monitor.watcher.delivery_fail_limit`: failed deliveries in a row at which the watcher starts itself anew.
+    pub delivery_fail_limit: u32,
+    /// `monitor.watcher.self_heal_enabled`: whether it does.
+    pub self_heal: bool,
     /// `monitor.paste.settle_seconds`: how long the pasted text may take to show.
     pub paste_settle: Duration,
     /// `monitor.paste_confirm_timeout_seconds`: how long a proof of arrival is looked for.
@@ -153,7 +161,9 @@ impl Settings {
             dedup_ring: 0,
             section_max_lines: 0,
             full_state_every: Duration::ZERO,
-            full_state_pace: Pace { floor: Duration::ZERO, backs_off: false, cap: Duration::ZERO },
+            full_state_floor: Duration::ZERO,
+            full_state_backs_off: false,
+            full_state_cap: Duration::ZERO,
             full_state_re_stat: false,
             supervisor_reminder: false,
             supervisor_stale: Duration::ZERO,
@@ -170,6 +180,9 @@ impl Settings {
             git_enabled: false,
             witnesses: Witnesses { hook: false, transcript: false, screen: false },
             vi_guard: ViGuard::Auto,
+            paste_max_bytes: 0,
+            delivery_fail_limit: 0,
+            self_heal: false,
             paste_settle: Duration::ZERO,
             paste_confirm: Duration::ZERO,
             orchestrator_command: String::new(),

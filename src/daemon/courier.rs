@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::deliver::{self, Archived};
 use super::event::Event;
-use super::look;
+use super::look::{self, Aim};
 use super::outside::Outside;
 use crate::logic::action::Emit;
 use crate::logic::degraded::Mode;
@@ -130,7 +130,7 @@ impl Courier {
                 match outcome {
                     Outcome::Held(hold) => waits(Mode::DeliveryHeld, nonce, *hold),
                     // Both are modes of their own, which are told sooner.
-                    Outcome::Absent(_) | Outcome::NoTmux(_) | Outcome::Received(_) => Trouble::None,
+                    Outcome::Absent(_) | Outcome::NoTmux(_) | Outcome::Received(_) | Outcome::Placed => Trouble::None,
                     Outcome::Failed(why) | Outcome::Unknown(why) => stands(Mode::DeliveryHeld, nonce, why),
                 }
             }
@@ -323,7 +323,7 @@ fn beside(events: UnboundedSender<Event>, cut_off: Event, job: impl Future<Outpu
 
 /// Whether the target may be typed into now, for a held emit.
 pub(super) async fn gate_is_open<T: Tmux>(out: &Outside<T>) -> bool {
-    match look::target(out).await {
+    match look::at(out, &Aim::target(out)).await {
         Target::Present(seen) => matches!(judge(&seen), Gate::Open { .. }),
         Target::NoTmux(_) | Target::CannotTell(_) | Target::Ambiguous(_) | Target::Absent(_) => false,
     }
@@ -352,6 +352,7 @@ mod tests {
             pane: PaneKey { server, pane: PaneId::new(3) },
             pid: 42,
             body: "a\nb".into(),
+            fold: None,
             transcript: None,
             commits: Vec::new(),
             at_ms: Timestamp::from_secs(1),

@@ -1,27 +1,28 @@
-//! Carries out deliveries: drives `logic::delivery::machine`, keeps the journal, performs the commits of what arrived.
+//! Delivers emits: archives, journals, drives, and performs the commits of what arrived.
 //!
 //! Crash order: the intent is durable before anything is typed; a proof is recorded before its commits are performed;
 //! the intent is removed last. Killed anywhere, the next start settles what is pending before it tells anything.
 
+use std::io;
 use std::time::Duration;
 
-use super::actuate::Screen;
+use super::drive::{self, Journal, Letter};
+use super::look::Aim;
 use super::outside::Outside;
+use super::perform;
+use super::tally;
 use super::witness::Watch;
-use super::{actuate, look, perform};
 use crate::logic::action::Emit;
-use crate::logic::delivery::gate::Hold;
 use crate::logic::delivery::journal::{self, Event, Kind, Pending};
-use crate::logic::delivery::machine::{Delivery, Happened, Limits, Step};
-use crate::logic::delivery::{Outcome, Pasted};
+use crate::logic::delivery::machine::{Delivery, Fold};
+use crate::logic::delivery::{Outcome, Pasted, cap};
 use crate::logic::emit::archive;
-use crate::logic::ids::{PaneKey, Signature};
+use crate::logic::ids::{PaneKey, Signature, WindowName};
+use crate::logic::time::Now;
+use crate::sys::archived;
 use crate::sys::fault;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES};
 use crate::sys::tmux::Tmux;
-
-/// How often the target is looked at while a delivery is under way. The pane's proof can scroll away within 100 ms.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// How long to wait before what arrived is recorded again, while the state directory can't be written.
 const RECORD_AGAIN: Duration = Duration::from_secs(2);
@@ -29,11 +30,11 @@ const RECORD_AGAIN: Duration = Duration::from_secs(2);
 /// How much of the end of the event log is read at the start.
 const MAX_EVENTS_BYTES: u64 = 1 << 20;
 
-/// How long an agent may take to take back the letter of the vi guard.
-const VI_GUARD_SETTLES: Duration = Duration::from_millis(150);
-
 /// How long the proof of an earlier delivery is looked for before its news are told again.
 const SETTLE_FOR: Duration = Duration::from_secs(3);
+
+/// Who types emits, in `machine-input.tsv`.
+const SRC: &str = "watcher-emit";
 
 /// An emit that stands in the archive.
 #[derive(Clone, Debug)]
@@ -81,7 +82,7 @@ pub(super) fn note<T>(out: &Outside<T>, event: &Event, durability: Durability) -
 
 /// The emit of an earlier run that may have been typed, and of which the event log tells no end.
 pub(super) fn left_open<T>(out: &Outside<T>) -> Option<Signature> {
-    match files::read_tail(&out.state.at(journal::EMITS), MAX_EVENTS_BYTES) {
+    match archived::read_tail(&out.state, journal::EMITS, MAX_EVENTS_BYTES) {
         Ok(text) => journal::left_open(&journal::fold(&text.unwrap_or_default()).0),
         Err(error) => {
             tracing::warn!(%error, "the event log can't be read; whether an emit is a repetition can't be told");
@@ -93,23 +94,51 @@ pub(super) fn left_open<T>(out: &Outside<T>) -> Option<Signature> {
 /// Tries to deliver an archived emit. What arrived is committed before this returns.
 pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> Outcome {
     let emit = &archived.emit;
-    let pasted = Pasted::new(emit.signature.clone(), emit.body.clone());
-    let delivery = Delivery::new(pasted, limits(out, out.settings.get().paste_confirm));
-    let outcome = drive(out, delivery, Some(emit), &emit.signature, Watch::new(None)).await;
+    let pasted = Pasted::new(emit.signature.clone(), page(out, emit));
+    let delivery = Delivery::new(pasted.clone(), drive::limits(out, out.settings.get().paste_confirm));
+    let letter = letter(out, pasted);
+    let watch = Watch::new(letter.window.clone(), None, None);
+    let mut journal = PendingFile { out, emit: Some((emit, &letter.pasted.body)), pending: None };
+    let (outcome, _) = drive::drive(out, &letter, delivery, watch, &mut journal).await;
     conclude(out, &emit.signature, &emit.commits, &outcome).await;
+    tally::count(out, &letter.window, &outcome, tally::Whose::Watcher);
     outcome
+}
+
+/// What is pasted of an emit: all of it, or its beginning with a pointer to the archive, where it stands whole.
+fn page<T>(out: &Outside<T>, emit: &Emit) -> String {
+    let name = archive::file_name(emit.at, &emit.signature.nonce, &emit.reason);
+    let path = out.state.at("diffs").join(name);
+    let how = format!("read it with: ng emits show {}", emit.signature.nonce);
+    let pointer = |missing| cap::pointer(missing, &path.display().to_string(), &how);
+    cap::fit(&emit.body, &emit.signature.trailer(), out.settings.get().paste_max_bytes, pointer)
+}
+
+fn letter<T>(out: &Outside<T>, pasted: Pasted) -> Letter {
+    Letter {
+        aim: Aim::target(out),
+        window: WindowName(out.settings.get().target_window.clone()),
+        src: SRC.to_owned(),
+        pasted,
+        // Who typed into the orchestrator's window decides nothing; an unreadable table must not silence the watcher.
+        must_stamp: false,
+    }
 }
 
 /// Settles the pending delivery of an earlier run or of an unknown outcome: looks for its proof, never pastes.
 pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outcome {
+    let pasted = Pasted::new(pending.signature.clone(), pending.body.clone());
     let delivery = Delivery::settle_earlier(
-        Pasted::new(pending.signature.clone(), pending.body.clone()),
+        pasted.clone(),
         (pending.pane.clone(), pending.pid),
-        limits(out, SETTLE_FOR),
+        pending.fold.clone(),
+        drive::limits(out, SETTLE_FOR),
         out.clock.now().uptime,
     );
-    let watch = Watch::new(pending.transcript.clone());
-    let outcome = drive(out, delivery, None, &pending.signature, watch).await;
+    let letter = letter(out, pasted);
+    let watch = Watch::new(letter.window.clone(), None, pending.transcript.clone());
+    let mut journal = PendingFile { out, emit: None, pending: Some(pending.clone()) };
+    let (outcome, _) = drive::drive(out, &letter, delivery, watch, &mut journal).await;
     match &outcome {
         Outcome::Received(_) => conclude(out, &pending.signature, &pending.commits, &outcome).await,
         Outcome::Held(_) => {}
@@ -125,7 +154,59 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
             fault::point("after-repeat");
         }
     }
+    // Its failure was counted when it failed, and why it stays open is a degraded mode of its own.
+    if matches!(outcome, Outcome::Received(_)) {
+        tally::count(out, &letter.window, &outcome, tally::Whose::Watcher);
+    }
     outcome
+}
+
+/// The journal of an emit: `delivery/pending.json`.
+struct PendingFile<'a, T> {
+    out: &'a Outside<T>,
+    /// The emit and the text that is pasted of it; `None` for an earlier delivery, which is never pasted again.
+    emit: Option<(&'a Emit, &'a String)>,
+    /// What stands in the file.
+    pending: Option<Pending>,
+}
+
+impl<T> PendingFile<'_, T> {
+    fn write(&self, pending: &Pending) -> io::Result<()> {
+        let text = serde_json::to_string(pending).expect("a pending delivery is plain data");
+        files::write_atomic(&self.out.state.at(journal::PENDING), text.as_bytes(), Durability::Durable)
+    }
+}
+
+impl<T> Journal for PendingFile<'_, T> {
+    fn intent(&mut self, pane: &PaneKey, pid: u32, transcript: Option<(String, u64)>, now: &Now) -> io::Result<()> {
+        let (emit, body) = self.emit.ok_or_else(|| io::Error::other("an earlier delivery is never pasted again"))?;
+        let pending = Pending {
+            signature: emit.signature.clone(),
+            pane: pane.clone(),
+            pid,
+            body: body.clone(),
+            fold: None,
+            transcript,
+            commits: emit.commits.clone(),
+            at_ms: now.at,
+        };
+        self.write(&pending)?;
+        self.pending = Some(pending);
+        note(self.out, &Event::new(now.at, &emit.signature.nonce, Kind::Intent), Durability::Hint);
+        Ok(())
+    }
+
+    fn fold(&mut self, fold: &Fold) -> io::Result<()> {
+        let Some(pending) = &mut self.pending else { return Ok(()) };
+        pending.fold = Some(fold.clone());
+        let pending = pending.clone();
+        self.write(&pending)
+    }
+
+    fn withdraw(&mut self) {
+        self.pending = None;
+        remove_pending(self.out);
+    }
 }
 
 /// Reads the pending delivery. A file that can't be read is set aside, said, and never overwritten.
@@ -154,99 +235,6 @@ fn set_aside(path: &std::path::Path) {
     if let Err(error) = files::set_aside(path) {
         tracing::error!(%error, path = %path.display(), "could not set a damaged file aside");
     }
-}
-
-fn limits<T>(out: &Outside<T>, confirm: Duration) -> Limits {
-    Limits {
-        settle: out.settings.get().paste_settle,
-        confirm,
-        look_every: LOOK_EVERY,
-        screen_counts: out.settings.get().witnesses.screen,
-    }
-}
-
-/// Runs the machine to its end.
-async fn drive<T: Tmux>(
-    out: &Outside<T>,
-    mut delivery: Delivery,
-    emit: Option<&Emit>,
-    signature: &Signature,
-    mut watch: Watch,
-) -> Outcome {
-    let mut step = delivery.start();
-    loop {
-        let happened = match step {
-            Step::Done(outcome) => return outcome,
-            Step::Look => Happened::Seen(look::target(out).await),
-            Step::Sleep(time) => {
-                tokio::time::sleep(time).await;
-                Happened::Slept
-            }
-            Step::Prove => Happened::Proofs(watch.proof(out, signature)),
-            Step::Enter { key, pid, require, rows } => {
-                stamp_machine_input(out);
-                fault::point("before-enter");
-                let happened = actuate::enter(&out.tmux, key, pid, Screen { texts: require, rows }).await;
-                fault::point("after-enter");
-                happened
-            }
-            Step::Paste { key, pid, require, rows, vi_guard } => match emit {
-                Some(emit) => {
-                    let on = Screen { texts: require, rows };
-                    paste(out, emit, (key, pid), (on, vi_guard), &mut watch).await
-                }
-                // A settling delivery never asks for a paste; if it did, nothing is typed.
-                None => Happened::NothingTyped("an earlier delivery is never pasted again".into()),
-            },
-        };
-        step = delivery.next(out.clock.now().uptime, happened);
-    }
-}
-
-/// Writes the intent durably, then pastes.
-async fn paste<T: Tmux>(
-    out: &Outside<T>,
-    emit: &Emit,
-    (key, pid): (PaneKey, u32),
-    (on, vi_guard): (Screen, bool),
-    watch: &mut Watch,
-) -> Happened {
-    let now = out.clock.now();
-    watch.begin(out);
-    let pending = Pending {
-        signature: emit.signature.clone(),
-        pane: key.clone(),
-        pid,
-        body: emit.body.clone(),
-        transcript: watch.transcript(),
-        commits: emit.commits.clone(),
-        at_ms: now.at,
-    };
-    let text = serde_json::to_string(&pending).expect("a pending delivery is plain data");
-    fault::point("before-journal");
-    if let Err(error) = files::write_atomic(&out.state.at(journal::PENDING), text.as_bytes(), Durability::Durable) {
-        // Without a journal a crash could tell twice or lose; nothing is typed.
-        tracing::error!(%error, "the delivery could not be journalled; nothing is typed");
-        return Happened::Refused(Hold::NoJournal);
-    }
-    fault::point("after-journal");
-    note(out, &Event::new(now.at, &emit.signature.nonce, Kind::Intent), Durability::Hint);
-    stamp_machine_input(out);
-    fault::point("before-paste");
-    let mut happened = Happened::Acted;
-    if vi_guard {
-        happened = actuate::vi_guard(&out.tmux, key.clone(), pid, on.clone()).await;
-        // The box shows the letter for a moment, and the paste is refused on a box that is not empty.
-        tokio::time::sleep(VI_GUARD_SETTLES).await;
-    }
-    if happened == Happened::Acted {
-        happened = actuate::paste(&out.tmux, key, pid, on, emit.body.clone()).await;
-    }
-    fault::point("after-paste");
-    if matches!(happened, Happened::Refused(_) | Happened::Vanished(_) | Happened::NothingTyped(_)) {
-        remove_pending(out);
-    }
-    happened
 }
 
 /// Records that a delivery arrived, and performs its commits. Other outcomes leave everything as it is.
@@ -290,13 +278,5 @@ async fn conclude<T: Tmux>(
 fn remove_pending<T>(out: &Outside<T>) {
     if let Err(error) = files::remove(&out.state.at(journal::PENDING)) {
         tracing::error!(%error, "could not remove the journal of a settled delivery");
-    }
-}
-
-/// Stamps the coming keys as the machine's, so that they are never taken for a person's.
-fn stamp_machine_input<T>(out: &Outside<T>) {
-    let line = format!("{}\t{}\twatcher-emit\n", out.settings.get().target_window, out.clock.now().at.secs());
-    if let Err(error) = files::append_lines(&out.state.at("machine-input.tsv"), &line, Durability::Hint) {
-        tracing::warn!(%error, "could not stamp machine input");
     }
 }

@@ -6,12 +6,17 @@ use std::time::SystemTime;
 use super::observe;
 use super::outside::Outside;
 use crate::config::resolved::Settings;
-use crate::logic::snapshot::{Gathered, LocalState, ReportText, Snapshot, StateText, TmuxView};
+use crate::logic::emit::notices::install_failed_at;
+use crate::logic::hook::Notification;
+use crate::logic::schedule::{Nudge, WatchedFile};
+use crate::logic::snapshot::{
+    FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView,
+};
 use crate::logic::time::Now;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
-use crate::sys::{action_log, decisions, git};
+use crate::sys::{action_log, archived, decisions, git};
 use crate::tasks::Need;
 
 /// Largest report that is read for its check, in bytes.
@@ -19,6 +24,15 @@ const MAX_REPORT_BYTES: u64 = 1 << 20;
 
 /// Most reports that are read in one tick: the newest wrap-ups.
 const MAX_REPORTS: usize = 200;
+
+/// What agents' hooks append to when an agent asks for attention.
+const NOTIFICATIONS: &str = "worker-notifications.jsonl";
+
+/// How much of its end is read, in bytes.
+const MAX_NOTIFICATION_BYTES: u64 = 64 << 10;
+
+/// Most failed installations that are read; the others are read when these were told.
+const MAX_INSTALL_FAILURES: usize = 50;
 
 /// Fetches, and remembers what makes a fetch cheaper or steadier.
 #[derive(Debug)]
@@ -93,6 +107,15 @@ impl Gatherer {
         {
             snapshot.status_page = text_of(path);
         }
+        if has(Need::InstallFailures) {
+            snapshot.install_failures = install_failures(&out.state);
+        }
+        if has(Need::Notifications) {
+            // A count on one line of the emit: without the file, or without its beginning, it is lower and no more.
+            let text = archived::read_tail(&out.state, NOTIFICATIONS, MAX_NOTIFICATION_BYTES).ok().flatten();
+            snapshot.notifications =
+                text.iter().flat_map(|text| text.lines()).filter_map(Notification::parse).collect();
+        }
         for need in needs {
             match need {
                 Need::File(path) => {
@@ -125,6 +148,26 @@ async fn watched_panes<T: Tmux>(
         Ok(panes) => Gathered::Got(panes),
         Err(error) => Gathered::Failed(error.to_string()),
     }
+}
+
+/// The files whose writing pulls the emit forward, as far as they are there.
+pub(super) fn watched(state: &StateDir) -> Vec<WatchedFile<'static>> {
+    let look = |path: &'static str| match files::stamp(&state.at(path)) {
+        FileStamp::At { modified, is_empty } => Some(WatchedFile { path, modified, is_empty }),
+        FileStamp::Absent | FileStamp::Unreadable(_) => None,
+    };
+    Nudge::PATHS.into_iter().filter_map(look).collect()
+}
+
+/// What failed installations of the agent left.
+fn install_failures(state: &StateDir) -> Vec<InstallFailure> {
+    let names = files::list_names(state.path()).unwrap_or_else(|error| {
+        tracing::debug!(%error, "the state directory can't be listed");
+        Vec::new()
+    });
+    let ours = names.into_iter().rev().filter(|name| install_failed_at(name).is_some());
+    let found = ours.map(|name| InstallFailure { text: text_of(&state.at(&name)), name });
+    found.take(MAX_INSTALL_FAILURES).collect()
 }
 
 /// A small text file as a task wants it.

@@ -1,17 +1,49 @@
-//! A fresh look at the target window: which pane it is, what it is doing, what stands in its input box.
+//! A fresh look at the window that is typed into: which pane it is, what it is doing, what stands in its input box.
 
 use super::observe;
 use super::outside::Outside;
 use crate::config::resolved::ViGuard;
 use crate::logic::delivery::gate::{Chip, Composer, Seen, Target};
-use crate::logic::ids::PaneKey;
+use crate::logic::ids::{PaneId, PaneKey};
 use crate::logic::pane::{self, ProcessFacts, State};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::tmux::{Tmux, TmuxError};
 
-/// Looks at the target window.
-pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
+/// Which window is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// The one window of this name.
+    Name(String),
+    /// This pane.
+    Pane(PaneId),
+}
+
+impl Aim {
+    /// The orchestrator's window.
+    pub(super) fn target<T>(out: &Outside<T>) -> Self {
+        Self::Name(out.settings.get().target_window.clone())
+    }
+
+    fn means(&self, pane: &PaneFacts) -> bool {
+        match self {
+            Self::Name(name) => pane.window_name.as_str() == name,
+            Self::Pane(id) => pane.pane == *id,
+        }
+    }
+}
+
+impl std::fmt::Display for Aim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Pane(id) => id.fmt(f),
+        }
+    }
+}
+
+/// Looks at a window.
+pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
     let view = match out.tmux.view().await {
         Ok(view) => view,
         Err(error @ (TmuxError::NotInstalled | TmuxError::NoServer { .. } | TmuxError::TooOld { .. })) => {
@@ -20,7 +52,7 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         Err(error) => return Target::CannotTell(error.to_string()),
     };
     let now = out.clock.now();
-    let (facts, process) = match choose(out, &view, &now) {
+    let (facts, process) = match choose(out, aim, &view, &now) {
         Ok(chosen) => chosen,
         Err(target) => return target,
     };
@@ -28,17 +60,17 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
         return Target::CannotTell(format!("tmux does not say which process runs in {}", facts.pane));
     };
     let Some(profile) = out.observer.profile(&process) else {
-        return Target::Absent(format!("no agent runs in the window {}", out.settings.get().target_window));
+        return Target::Absent(format!("no agent runs in the window {aim}"));
     };
-    let rows = match observe::read(out, &[(facts, profile)]).await {
-        Ok(rows) => rows.into_iter().next().flatten(),
+    let rows = match observe::read(out, facts, profile).await {
+        Ok(rows) => rows,
         Err(error) => return Target::CannotTell(error.to_string()),
     };
     let Some(rows) = rows else { return Target::Absent(format!("the pane {} is gone", facts.pane)) };
     let screen = observe::judge(profile, facts, &process, &rows);
     let verdict = observe::fuse(out, facts, &process, screen, &now);
     if verdict.state == State::Absent {
-        return Target::Absent(format!("no agent runs in the window {}", out.settings.get().target_window));
+        return Target::Absent(format!("no agent runs in the window {aim}"));
     }
     let styled = rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
     let found = pane::composer(profile, &rows.plain, styled);
@@ -66,12 +98,14 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
     Target::Present(Box::new(Seen {
         key: PaneKey { server: view.server.clone(), pane: facts.pane },
         pid,
+        agent_pid: process.agent_pid,
         synchronized: facts.synchronized,
         in_mode: facts.in_mode,
         verdict,
         composer,
         outside,
         busy: profile.paste.busy,
+        numbered_folds: profile.paste.numbered_folds,
         vi_guard: match out.settings.get().vi_guard {
             ViGuard::Always => true,
             ViGuard::Never => false,
@@ -81,12 +115,19 @@ pub(super) async fn target<T: Tmux>(out: &Outside<T>) -> Target {
     }))
 }
 
-/// Chooses the target's pane: in the one window of that name, the one live pane, or the one that runs an agent.
-fn choose<'a, T>(out: &Outside<T>, view: &'a TmuxView, now: &Now) -> Result<(&'a PaneFacts, ProcessFacts), Target> {
-    let name = &out.settings.get().target_window;
-    let panes: Vec<&PaneFacts> = view.panes.iter().filter(|pane| pane.window_name.as_str() == name).collect();
+/// Chooses the pane: in the one window that is meant, the one live pane, or the one that runs an agent.
+fn choose<'a, T>(
+    out: &Outside<T>,
+    name: &Aim,
+    view: &'a TmuxView,
+    now: &Now,
+) -> Result<(&'a PaneFacts, ProcessFacts), Target> {
+    let panes: Vec<&PaneFacts> = view.panes.iter().filter(|pane| name.means(pane)).collect();
     let Some(first) = panes.first() else {
-        return Err(Target::Absent(format!("no window is named {name}")));
+        return Err(Target::Absent(match name {
+            Aim::Name(name) => format!("no window is named {name}"),
+            Aim::Pane(_) => format!("{name} is gone"),
+        }));
     };
     if panes.iter().any(|pane| pane.window != first.window) {
         return Err(Target::Ambiguous(format!("several windows are named {name}; rename all but one")));

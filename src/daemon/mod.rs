@@ -17,19 +17,20 @@ use crate::logic::action::Action;
 use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
 use crate::logic::instance::records::Cycle;
-use crate::logic::schedule::{Limits, Mode, Schedule};
+use crate::logic::schedule::{Limits, Mode, Nudge, Schedule};
 use crate::logic::signal::{Commit, StagedSignal};
 use crate::logic::snapshot::{Gathered, Snapshot};
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
 use crate::sys::tmux::Tmux;
-use crate::sys::{hook_files, liveness};
+use crate::sys::{archived, hook_files, liveness};
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec, target_window};
 
 mod actuate;
 pub mod board;
 mod courier;
 mod deliver;
+mod drive;
 mod event;
 mod gather;
 mod health;
@@ -37,7 +38,10 @@ mod look;
 pub mod observe;
 pub mod outside;
 mod perform;
+mod recall;
 mod reload;
+pub mod send;
+mod tally;
 mod witness;
 
 use courier::Courier;
@@ -103,6 +107,7 @@ struct Daemon<T> {
     gatherer: Gatherer,
     health: Health,
     cycle: Cycle,
+    nudge: Nudge,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
@@ -125,6 +130,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             gatherer: Gatherer::new(&outside.state),
             health: Health::default(),
             cycle: Cycle::default(),
+            nudge: Nudge::default(),
             out: Rc::new(outside),
             how,
             schedule,
@@ -174,6 +180,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let mut woken_at = Duration::ZERO;
         loop {
             self.tick().await;
+            self.nudge();
             self.progress("loop-tick");
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
@@ -239,6 +246,8 @@ impl<T: Tmux + 'static> Daemon<T> {
             .iter()
             .filter(|(spec, _)| due.contains(&spec.name))
             .flat_map(|(spec, _)| spec.needs.iter().copied())
+            // They ride the startup sweep only, and to look for them lists the whole directory.
+            .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
         let mut snapshot = self.gatherer.gather(&self.out, &now, &needs).await;
         match &snapshot.tmux {
@@ -251,9 +260,19 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
     }
 
+    /// Pulls the emit forward when another program wrote something worth telling soon. What it wrote is not read here.
+    fn nudge(&mut self) {
+        if self.nudge.advanced(&gather::watched(&self.out.state)) {
+            self.schedule.nudge(COMPOSE, &self.out.clock.now());
+        }
+    }
+
     /// Puts in force what the configuration file says by now, and says what became of it.
     fn follow_configuration(&mut self, now: &Now) {
-        let news = self.out.settings.look(now);
+        let mut news = self.out.settings.look(now);
+        if !self.observes() {
+            news.extend(self.out.settings.write_record(now));
+        }
         if news.iter().any(|one| matches!(one, News::InForce(_))) {
             // Whatever else acts on settings asks for them each time; only the schedule is told.
             let settings = self.out.settings.get();
@@ -262,7 +281,20 @@ impl<T: Tmux + 'static> Daemon<T> {
                 self.schedule.set_every(spec.name, (spec.every)(&settings), now);
             }
         }
+        if !news.is_empty() {
+            let standing = self.out.settings.standing();
+            self.out.board.report(now, Degraded::ConfigReload, standing.failure.as_deref());
+            self.out.board.report(now, Degraded::RestartNeeded, standing.waiting.as_deref());
+        }
         for one in news {
+            match &one {
+                News::Failed(error) => {
+                    let what = error.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    self.out.board.report(now, Degraded::ConfigReload, Some(&what));
+                }
+                News::Fixed => self.out.board.report(now, Degraded::ConfigReload, None),
+                _ => {}
+            }
             reload::say(&one);
         }
     }
@@ -297,7 +329,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             self.stage(name, staged);
         }
         if let (TARGET_WINDOW, rc @ (0 | target_window::ABSENT)) = (name, asked.rc) {
-            let absent = format!("no live pane in a window named {}", self.out.settings.get().target_window);
+            let absent = format!("no live pane in a window named {}", settings.target_window);
             self.out.board.report(&started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
         }
         let mut composed = false;
@@ -375,7 +407,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
             }
             Action::RotateLog { path, max_bytes, keep } => {
-                if let Err(error) = perform::rotate_log(&self.out.state, &path, max_bytes, keep, now.at) {
+                if let Err(error) = archived::rotate(&self.out.state, &path, max_bytes, keep, now.at) {
                     self.say("rotate", &format!("{path} can't be rotated: {error}"));
                 }
             }

@@ -4,24 +4,20 @@
 //! old at the last read: tmux counts activity in whole seconds, so two changes within one look like none.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::outside::Outside;
+use super::recall::{Known, Recall, Screen};
 use crate::agents::Profiles;
-use crate::logic::ids::PaneKey;
-use crate::logic::pane::{
-    self, Evidence, HookFacts, Liveness, PaneVerdict, ProcessFacts, Profile, ScreenFacts, State, Witness,
-};
+use crate::logic::ids::PaneId;
+use crate::logic::pane::{self, Evidence, Liveness, PaneVerdict, ProcessFacts, Profile, ScreenFacts, State, Witness};
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
-use crate::logic::time::{Now, Timestamp};
-use crate::sys::hook_files;
-use crate::sys::processes::{Machine, Processes};
-use crate::sys::tmux::{Capture, CaptureRequest, Tmux, TmuxError};
-
-/// A stamp younger than this at the read may hide a later change.
-const STAMP_SETTLES: Duration = Duration::from_secs(1);
+use crate::logic::time::Now;
+use crate::sys::processes::{Hold, Machine, Processes};
+use crate::sys::procfs::Process;
+use crate::sys::tmux::{Capture, CaptureRequest, Reading, Tmux, TmuxError};
 
 /// A pane younger than this may be one whose agent has not started yet (`NEXUS_PANE_BOOT_GRACE_SECONDS`).
 const BOOT_GRACE: Duration = Duration::from_secs(90);
@@ -31,7 +27,7 @@ const BOOT_GRACE: Duration = Duration::from_secs(90);
 pub struct Observer {
     profiles: Rc<Profiles>,
     processes: Box<dyn Processes>,
-    screens: RefCell<HashMap<PaneKey, Screen>>,
+    recall: RefCell<Recall>,
 }
 
 impl Observer {
@@ -44,13 +40,32 @@ impl Observer {
 
     /// An observer that has seen nothing.
     pub fn with(profiles: Rc<Profiles>, processes: Box<dyn Processes>) -> Self {
-        Self { profiles, processes, screens: RefCell::default() }
+        Self { profiles, processes, recall: RefCell::default() }
     }
 
-    /// What the process tree of a pane says.
-    pub(super) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+    /// What the process tree of a pane says now.
+    pub(crate) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+        let proven = |known: &mut Known| known.proven(facts, now).cloned();
+        let known = self.recall.borrow_mut().pane(facts.pane).process.as_mut().and_then(proven);
+        if let Some(known) = known {
+            return known;
+        }
+        let (found, hold) = self.walk(facts, now);
+        self.recall.borrow_mut().pane(facts.pane).process = Some(Known::new(facts.pid, *now, found.clone(), hold));
+        found
+    }
+
+    /// The same for a sweep: a pane in which nothing moves is not looked into each time.
+    fn processes_believed(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+        let believed = |known: &Known| known.believed(facts, now).cloned();
+        let known = self.recall.borrow_mut().pane(facts.pane).process.as_ref().and_then(believed);
+        known.unwrap_or_else(|| self.processes(facts, now))
+    }
+
+    /// Walks the process tree of a pane, and takes hold of the agent if there is one.
+    fn walk(&self, facts: &PaneFacts, now: &Now) -> (ProcessFacts, Option<Box<dyn Hold>>) {
         let unknown = ProcessFacts::default();
-        let Some(tree) = facts.pid.and_then(|pid| self.processes.tree(pid, now)) else { return unknown };
+        let Some(tree) = facts.pid.and_then(|pid| self.processes.tree(pid, now)) else { return (unknown, None) };
         let live = || tree.processes.iter().filter(|process| process.is_live());
         let found = live().find_map(|process| {
             let exe = process.exe.as_deref().unwrap_or_default();
@@ -59,19 +74,20 @@ impl Observer {
             Some((process, profile, profile.process.version(exe, argv)))
         });
         if let Some((process, profile, version)) = found {
-            return ProcessFacts {
+            let facts = ProcessFacts {
                 agent: Some(profile.name.clone()),
                 agent_pid: Some(process.pid),
                 version,
                 liveness: Liveness::Alive,
                 ..ProcessFacts::default()
             };
+            return (facts, self.processes.hold(&line_to(process, &tree.processes)));
         }
         let other = live().find(|process| !process.is_shell()).map(|process| process.comm.clone());
         // An agent may be about to start in a young pane, and a process that can't be read may be one.
         let unclear = tree.age < BOOT_GRACE || live().any(|process| process.exe.is_none());
         let liveness = if unclear { Liveness::Unknown } else { Liveness::Gone };
-        ProcessFacts { liveness, shell: other.is_none(), other, ..ProcessFacts::default() }
+        (ProcessFacts { liveness, shell: other.is_none(), other, ..ProcessFacts::default() }, None)
     }
 
     /// The profile to judge a pane's screen by.
@@ -83,59 +99,18 @@ impl Observer {
             (None, _) => None,
         }
     }
+}
 
-    /// Forgets panes that are no longer listed.
-    fn forget_others(&self, view: &TmuxView) {
-        let mut screens = self.screens.borrow_mut();
-        if screens.len() > view.panes.len() {
-            screens.retain(|key, _| key.server == view.server && view.panes.iter().any(|pane| pane.pane == key.pane));
+/// A process and what is above it in its tree.
+fn line_to<'a>(process: &'a Process, tree: &'a [Process]) -> Vec<&'a Process> {
+    let mut line = vec![process];
+    // Parents come before their children.
+    for above in tree.iter().rev() {
+        if line.last().is_some_and(|last| last.ppid == above.pid && last.depth > above.depth) {
+            line.push(above);
         }
     }
-}
-
-/// What a `list-panes` row says about whether the screen changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ChangeKey {
-    activity: Timestamp,
-    cursor: (u16, u16),
-    size: (u16, u16),
-    history: u64,
-    alternate: bool,
-    in_mode: bool,
-    pid: Option<u32>,
-    agent: Option<String>,
-    title: String,
-}
-
-impl ChangeKey {
-    fn of(facts: &PaneFacts, process: &ProcessFacts) -> Self {
-        Self {
-            activity: facts.activity,
-            cursor: facts.cursor,
-            size: facts.size,
-            history: facts.history,
-            alternate: facts.alternate_on,
-            in_mode: facts.in_mode,
-            pid: facts.pid,
-            agent: process.agent.clone(),
-            title: facts.title.clone(),
-        }
-    }
-}
-
-/// A screen as it was last read.
-#[derive(Clone, Debug)]
-struct Screen {
-    key: ChangeKey,
-    read_at: Timestamp,
-    verdict: PaneVerdict,
-}
-
-impl Screen {
-    /// Whether it still stands for what the row says.
-    fn is_current(&self, key: &ChangeKey) -> bool {
-        self.key == *key && self.read_at.since(key.activity) >= STAMP_SETTLES
-    }
+    line
 }
 
 /// One pane's rows as read, in two stages.
@@ -150,37 +125,132 @@ pub(super) struct Rows {
 /// Verdicts on every pane of a view.
 pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Result<Vec<ObservedPane>, TmuxError> {
     let observer = &out.observer;
-    observer.forget_others(view);
-    let processes: Vec<ProcessFacts> = view.panes.iter().map(|facts| observer.processes(facts, now)).collect();
-    let key_of = |facts: &PaneFacts| PaneKey { server: view.server.clone(), pane: facts.pane };
-    let mut wanted: Vec<(&PaneFacts, &ProcessFacts, &Profile)> = Vec::new();
-    for (facts, process) in view.panes.iter().zip(&processes) {
-        let change = ChangeKey::of(facts, process);
-        let current = observer.screens.borrow().get(&key_of(facts)).is_some_and(|screen| screen.is_current(&change));
-        if facts.dead.is_none()
-            && !current
-            && let Some(profile) = observer.profile(process)
-        {
-            wanted.push((facts, process, profile));
+    observer.recall.borrow_mut().keep(view);
+    let mut sweep = Sweep::over(observer, &view.panes, now);
+    out.tmux.read(&mut sweep).await?;
+    let Sweep { processes, verdicts, .. } = sweep;
+    let mut list = Vec::with_capacity(view.panes.len());
+    let mut recall = observer.recall.borrow_mut();
+    for ((facts, process), verdict) in view.panes.iter().zip(&processes).zip(verdicts) {
+        let pane = recall.pane(facts.pane);
+        if let Some(verdict) = verdict {
+            pane.screen = Some(Screen::new(facts.clone(), process, now.at, verdict));
         }
-    }
-    let rows = read(out, &wanted.iter().map(|(facts, _, profile)| (*facts, *profile)).collect::<Vec<_>>()).await?;
-    for ((facts, process, profile), rows) in wanted.into_iter().zip(rows) {
-        let verdict = rows.map_or_else(gone, |rows| judge(profile, facts, process, &rows));
-        let screen = Screen { key: ChangeKey::of(facts, process), read_at: now.at, verdict };
-        observer.screens.borrow_mut().insert(key_of(facts), screen);
-    }
-    let mut verdicts = Vec::with_capacity(view.panes.len());
-    for (facts, process) in view.panes.iter().zip(&processes) {
-        let screen = observer.screens.borrow().get(&key_of(facts)).map(|screen| screen.verdict.clone());
-        let screen = match (screen, observer.profile(process)) {
-            (Some(screen), Some(_)) => screen,
+        let screen = match (&pane.screen, observer.profile(process)) {
+            (Some(screen), Some(_)) => screen.verdict.clone(),
             _ => nothing_to_judge(),
         };
-        let verdict = fuse(out, facts, process, screen, now);
-        verdicts.push(ObservedPane { facts: facts.clone(), verdict });
+        let hook = pane.hook(&out.state, facts);
+        let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh);
+        list.push(ObservedPane { facts: facts.clone(), verdict });
     }
-    Ok(verdicts)
+    Ok(list)
+}
+
+/// One pass over panes: asks for the screens that changed, and judges each while tmux prints the next.
+struct Sweep<'a> {
+    observer: &'a Observer,
+    panes: &'a [PaneFacts],
+    now: &'a Now,
+    /// What was found of the first panes so far.
+    processes: Vec<ProcessFacts>,
+    /// The pane that is looked at next.
+    at: usize,
+    /// Rows of panes of which colours are wanted.
+    plain: HashMap<usize, Vec<String>>,
+    colours: VecDeque<(usize, CaptureRequest)>,
+    /// Of the panes that were read.
+    verdicts: Vec<Option<PaneVerdict>>,
+}
+
+impl<'a> Sweep<'a> {
+    fn over(observer: &'a Observer, panes: &'a [PaneFacts], now: &'a Now) -> Self {
+        Self {
+            observer,
+            panes,
+            now,
+            processes: Vec::with_capacity(panes.len()),
+            at: 0,
+            plain: HashMap::new(),
+            colours: VecDeque::new(),
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// Whether a pane's screen has to be read.
+    fn wants(&mut self, at: usize, facts: &PaneFacts) -> bool {
+        if at >= self.processes.len() {
+            self.processes.push(self.observer.processes_believed(facts, self.now));
+        }
+        let Some(process) = self.processes.get(at) else { return false };
+        let is_current = |screen: &Screen| screen.is_current(facts, process);
+        facts.dead.is_none()
+            && self.observer.profile(process).is_some()
+            && !self.observer.recall.borrow_mut().pane(facts.pane).screen.as_ref().is_some_and(is_current)
+    }
+
+    /// Keeps the verdict on what was read.
+    fn judge(&mut self, at: usize, rows: Option<&Rows>) {
+        let (Some(facts), Some(process)) = (self.panes.get(at), self.processes.get(at)) else { return };
+        let Some(profile) = self.observer.profile(process) else { return };
+        let verdict = rows.map_or_else(gone, |rows| judge(profile, facts, process, rows));
+        if let Some(place) = self.verdicts.get_mut(at) {
+            *place = Some(verdict);
+        }
+    }
+}
+
+impl Reading for Sweep<'_> {
+    fn begin(&mut self) {
+        self.at = 0;
+        self.plain.clear();
+        self.colours.clear();
+        self.verdicts = vec![None; self.panes.len()];
+    }
+
+    fn next(&mut self) -> Option<(usize, CaptureRequest)> {
+        // Colours soon after their rows, so that both are of one picture.
+        if let Some(next) = self.colours.pop_front() {
+            return Some(next);
+        }
+        while let Some(facts) = self.panes.get(self.at) {
+            let at = self.at;
+            self.at += 1;
+            if self.wants(at, facts) {
+                return Some((at, CaptureRequest { pane: facts.pane, rows: None, styled: false }));
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, at: usize, request: CaptureRequest, capture: Capture) {
+        match (capture, request.rows) {
+            (Capture::Gone, _) => {
+                self.plain.remove(&at);
+                self.judge(at, None);
+            }
+            (Capture::Rows(styled), Some((first, _))) => {
+                let plain = self.plain.remove(&at).unwrap_or_default();
+                self.judge(at, Some(&Rows { plain, styled: Some((first, styled)) }));
+            }
+            (Capture::Rows(plain), None) => {
+                let profile = self.processes.get(at).and_then(|process| self.observer.profile(process));
+                match profile.and_then(|profile| wanted_colours(profile, request.pane, &plain)) {
+                    Some(request) => {
+                        self.plain.insert(at, plain);
+                        self.colours.push_back((at, request));
+                    }
+                    None => self.judge(at, Some(&Rows { plain, styled: None })),
+                }
+            }
+        }
+    }
+}
+
+/// The question for the rows of which the colour matters.
+fn wanted_colours(profile: &Profile, pane: PaneId, plain: &[String]) -> Option<CaptureRequest> {
+    let rows = contained(|| pane::wanted_style(profile, plain)).flatten()?;
+    Some(CaptureRequest { pane, rows: Some(rows), styled: true })
 }
 
 /// The verdict from all witnesses.
@@ -191,8 +261,9 @@ pub(super) fn fuse<T>(
     screen: PaneVerdict,
     now: &Now,
 ) -> PaneVerdict {
-    let hook = hook_facts(out, facts);
-    pane::fuse(facts, process, hook.as_ref(), screen, now.at, out.settings.get().hook_fresh)
+    let mut recall = out.observer.recall.borrow_mut();
+    let hook = recall.pane(facts.pane).hook(&out.state, facts);
+    pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh)
 }
 
 /// Judges one screen. A screen that panics the rules is not understood, and ends neither the sweep nor the watch.
@@ -210,44 +281,20 @@ fn contained<T>(decide: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide)).ok()
 }
 
-/// Reads screens in two exchanges: all of them plain, then the rows of which the colour matters. `None` is a pane that
-/// has gone in the meantime.
+/// Reads one pane's screen: all of it plain, then the rows of which the colour matters. `None` if it has gone.
 pub(super) async fn read<T: Tmux>(
     out: &Outside<T>,
-    panes: &[(&PaneFacts, &Profile)],
-) -> Result<Vec<Option<Rows>>, TmuxError> {
-    if panes.is_empty() {
-        return Ok(Vec::new());
-    }
-    let whole: Vec<CaptureRequest> =
-        panes.iter().map(|(facts, _)| CaptureRequest { pane: facts.pane, rows: None, styled: false }).collect();
-    let plain = out.tmux.capture(&whole).await?;
-    let mut rows: Vec<Option<Rows>> = Vec::with_capacity(panes.len());
-    let mut colours = Vec::new();
-    for (at, ((facts, profile), capture)) in panes.iter().zip(plain).enumerate() {
-        rows.push(match capture {
-            Capture::Gone => None,
-            Capture::Rows(plain) => {
-                if let Some(range) = contained(|| pane::wanted_style(profile, &plain)).flatten() {
-                    colours.push((at, range.0, CaptureRequest { pane: facts.pane, rows: Some(range), styled: true }));
-                }
-                Some(Rows { plain, styled: None })
-            }
-        });
-    }
-    if colours.is_empty() {
-        return Ok(rows);
-    }
-    let requests: Vec<CaptureRequest> = colours.iter().map(|(_, _, request)| *request).collect();
-    let styled = out.tmux.capture(&requests).await?;
-    for ((at, first, _), capture) in colours.into_iter().zip(styled) {
-        let slot = rows.get_mut(at).expect("the index comes from this list");
-        match (capture, slot.as_mut()) {
-            (Capture::Rows(styled), Some(rows)) => rows.styled = Some((first, styled)),
-            _ => *slot = None,
-        }
-    }
-    Ok(rows)
+    facts: &PaneFacts,
+    profile: &Profile,
+) -> Result<Option<Rows>, TmuxError> {
+    let whole = CaptureRequest { pane: facts.pane, rows: None, styled: false };
+    let Some(Capture::Rows(plain)) = out.tmux.capture(&[whole]).await?.pop() else { return Ok(None) };
+    let Some(request) = wanted_colours(profile, facts.pane, &plain) else {
+        return Ok(Some(Rows { plain, styled: None }));
+    };
+    let first = request.rows.map_or(0, |(first, _)| first);
+    let Some(Capture::Rows(styled)) = out.tmux.capture(&[request]).await?.pop() else { return Ok(None) };
+    Ok(Some(Rows { plain, styled: Some((first, styled)) }))
 }
 
 /// A pane that went away between the list and the capture.
@@ -258,24 +305,6 @@ fn gone() -> PaneVerdict {
 /// A pane whose screen belongs to no known agent.
 fn nothing_to_judge() -> PaneVerdict {
     PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-agent-to-judge-by"))
-}
-
-/// What the window's hooks wrote last, if it is about this pane, as facts for the fusion.
-fn hook_facts<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<HookFacts> {
-    // A heartbeat that can't be read tells nothing; the screen decides.
-    let found = hook_files::read_heartbeat(&out.state, &facts.window_name, Some(facts.pane)).ok()??;
-    let heartbeat = found.heartbeat;
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    Some(HookFacts {
-        state: heartbeat.state.clone(),
-        event: some(&heartbeat.event),
-        last_activity: Some(Timestamp::from_secs(heartbeat.last_activity)),
-        last_turn_end: heartbeat.last_turn_end.map(Timestamp::from_secs),
-        session_id: some(&heartbeat.session_id),
-        scheduled_wakeup_at: heartbeat.scheduled_wakeup_at().map(Timestamp::from_secs),
-        external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
-        source: Some(found.path),
-    })
 }
 
 #[cfg(test)]

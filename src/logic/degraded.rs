@@ -34,6 +34,8 @@ pub enum Mode {
     ObserveOnly,
     /// The state directory can't be written.
     StateUnwritable,
+    /// The configuration was changed in a way that needs a restart.
+    RestartNeeded,
     /// No live pane bears the target's name.
     TargetAbsent,
     /// tmux does not answer.
@@ -50,7 +52,7 @@ const ALERT_AFTER: Duration = Duration::from_secs(900);
 
 impl Mode {
     /// Every mode, in the order in which they are shown: the cause before what follows from it.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::StateUnwritable,
         Self::ObserveOnly,
         Self::TmuxUnreachable,
@@ -60,6 +62,7 @@ impl Mode {
         Self::DeliveryHeld,
         Self::HooksSilent,
         Self::ConfigReload,
+        Self::RestartNeeded,
         Self::LogUnwritable,
         Self::ClockStepped,
     ];
@@ -74,6 +77,7 @@ impl Mode {
             Self::HooksSilent => "hooks-silent",
             Self::LogUnwritable => "log-unwritable",
             Self::ObserveOnly => "observe-only",
+            Self::RestartNeeded => "restart-needed",
             Self::StateUnwritable => "state-unwritable",
             Self::TargetAbsent => "target-absent",
             Self::TmuxUnreachable => "tmux-unreachable",
@@ -97,6 +101,7 @@ impl Mode {
                 "make nexus-instance.lock a plain file that this account may write, on a file system with flock; it becomes \
                  a full watcher by itself then"
             }
+            Self::RestartNeeded => "restart the watcher when it suits you, or change the key back",
             Self::StateUnwritable => "free space, or fix permissions; nothing is typed until then, and nothing is lost",
             Self::TargetAbsent => "start the orchestrator in that window, or give the right name with --target",
             Self::TmuxUnreachable => {
@@ -113,7 +118,8 @@ impl Mode {
         match self {
             // Only a person can end it, and until then the watcher is dumb.
             Self::UnprovenText | Self::ObserveOnly => Some(Duration::ZERO),
-            Self::ClockStepped => None,
+            // A delivery that is refused or fails is alerted of by its counts (`logic::delivery::trouble`).
+            Self::ClockStepped | Self::RestartNeeded | Self::DeliveryHeld => None,
             _ => Some(ALERT_AFTER),
         }
     }
@@ -329,14 +335,14 @@ mod tests {
     #[test]
     fn a_mode_is_an_edge_when_it_begins_changes_and_ends() {
         let mut ledger = Ledger::default();
-        let mut report = |secs, detail| ledger.report(&at(secs), Mode::DeliveryHeld, detail);
+        let mut report = |secs, detail| ledger.report(&at(secs), Mode::DeliveryOpen, detail);
         assert_eq!(report(1, None), None);
         let Some(Edge::Says(fault)) = report(10, Some("draft")) else { panic!("it begins") };
         assert_eq!((fault.since_ms, fault.detail.as_str()), (Timestamp::from_secs(10), "draft"));
         assert_eq!(report(20, Some("draft")), None);
         let Some(Edge::Says(fault)) = report(30, Some("dialog\n\u{1b}[2J")) else { panic!("it changes") };
         assert_eq!((fault.since_ms, fault.detail.as_str()), (Timestamp::from_secs(10), "dialog  [2J"));
-        let over = Edge::Over { mode: Mode::DeliveryHeld, lasted: Duration::from_secs(40), alerted: false };
+        let over = Edge::Over { mode: Mode::DeliveryOpen, lasted: Duration::from_secs(40), alerted: false };
         assert_eq!(report(50, None), Some(over));
         assert_eq!(report(60, None), None);
     }
@@ -344,13 +350,13 @@ mod tests {
     #[test]
     fn what_lasts_is_put_before_people_each_time_it_has_lasted_twice_as_long() {
         let mut ledger = Ledger::default();
-        ledger.report(&at(0), Mode::DeliveryHeld, Some("draft"));
+        ledger.report(&at(0), Mode::DeliveryOpen, Some("draft"));
         let mut said = Vec::new();
         for secs in 0..8000 {
             said.extend(ledger.alerts(Timestamp::from_secs(secs)).iter().map(|_| secs));
         }
         assert_eq!(said, [900, 1800, 3600, 7200]);
-        let Some(Edge::Over { alerted, .. }) = ledger.report(&at(8000), Mode::DeliveryHeld, None) else { panic!() };
+        let Some(Edge::Over { alerted, .. }) = ledger.report(&at(8000), Mode::DeliveryOpen, None) else { panic!() };
         assert!(alerted);
     }
 
@@ -368,7 +374,7 @@ mod tests {
     #[test]
     fn a_restart_does_not_begin_it_anew() {
         let mut first = Ledger::default();
-        first.report(&at(100), Mode::DeliveryHeld, Some("draft"));
+        first.report(&at(100), Mode::DeliveryOpen, Some("draft"));
         first.report(&at(100), Mode::ClockStepped, Some("by 1h"));
         let text = Record { pid: 7, modes: first.faults() }.render();
         let record = Record::parse(&text).unwrap();
@@ -376,15 +382,15 @@ mod tests {
         let mut second = Ledger::default();
         second.remember(&record);
         assert!(words(&second).is_empty(), "nothing holds until this watcher has seen it");
-        second.report(&at(5000), Mode::DeliveryHeld, Some("draft"));
+        second.report(&at(5000), Mode::DeliveryOpen, Some("draft"));
         second.report(&at(5000), Mode::ClockStepped, Some("by 2h"));
         let since: Vec<i64> = second.faults().iter().map(|fault| fault.since_ms.secs()).collect();
         assert_eq!(since, [100, 5000]);
         assert!(second.alerts(Timestamp::from_secs(5000)).is_empty(), "people were alerted already");
         assert_eq!(second.alerts(Timestamp::from_secs(7300)).len(), 1);
         // Over, and begun again.
-        second.report(&at(8000), Mode::DeliveryHeld, None);
-        second.report(&at(8001), Mode::DeliveryHeld, Some("draft"));
+        second.report(&at(8000), Mode::DeliveryOpen, None);
+        second.report(&at(8001), Mode::DeliveryOpen, Some("draft"));
         assert_eq!(second.faults()[0].since_ms.secs(), 8001);
     }
 
@@ -425,7 +431,7 @@ mod tests {
     fn the_summary_is_one_line_with_the_cause_first() {
         let mut ledger = Ledger::default();
         assert_eq!(summary("orch\nx", &ledger.faults()), "watching for orch x");
-        ledger.report(&at(0), Mode::DeliveryHeld, Some("no-journal"));
+        ledger.report(&at(0), Mode::DeliveryOpen, Some("no-journal"));
         ledger.report(&at(0), Mode::StateUnwritable, Some("no space"));
         let line = summary("orch", &ledger.faults());
         assert_eq!(line, "watching for orch; state-unwritable since 1970-01-01T00:00:00+00:00: no space (and 1 more)");

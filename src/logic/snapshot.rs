@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::hook::Notification;
 use super::ids::{PaneId, ServerId, SessionId, WindowId, WindowName};
 use super::pane::PaneVerdict;
 use super::signal::StagedSignal;
@@ -213,6 +214,15 @@ impl StateText {
     }
 }
 
+/// What a failed installation of the agent left: `local-claude-install-failed.<epoch>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallFailure {
+    /// The file's name in the state directory.
+    pub name: String,
+    /// What the installation said.
+    pub text: StateText,
+}
+
 /// What is known of a file without reading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FileStamp {
@@ -253,6 +263,10 @@ pub struct Snapshot {
     pub registry: StateText,
     /// The file that `status_surface.url_file` names; absent if the setting is.
     pub status_page: StateText,
+    /// Failed installations of the agent that nobody was told of.
+    pub install_failures: Vec<InstallFailure>,
+    /// The newest notifications of agents, oldest first.
+    pub notifications: Vec<Notification>,
     /// Names in `diffs/`, for pruning.
     pub archive_names: Gathered<Vec<String>>,
     /// What every producer has staged, by task name (for `compose_emit`).

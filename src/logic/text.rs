@@ -27,7 +27,7 @@ pub fn visible(text: &str, joiners: Joiners) -> String {
     while let Some(c) = rest.next() {
         let kept = match c {
             '\r' if rest.peek() == Some(&'\n') => continue,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
+            '\r' | '\n' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
             '\t' => '\t',
             '\u{1b}' if rest.peek() == Some(&'[') => {
                 rest.next();

@@ -20,25 +20,29 @@ use crate::config::resolved::Settings;
 use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Outside, Run};
+use crate::logic::degraded::Mode;
 use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
+use crate::sys::logging::{self, LogGuard};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient, TmuxError};
-use crate::sys::{detach, liveness, logging, takeover};
+use crate::sys::{detach, liveness, takeover};
 
 mod accept;
 mod guard;
 mod launch;
+mod notify;
 mod observe;
 mod preflight;
 mod seat;
 mod spawns;
 
 use guard::Guard;
+use notify::Notifier;
 use preflight::Corrupt;
 use seat::{Fenced, Seat};
 
@@ -166,11 +170,14 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     {
         tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
     }
+    for warning in loaded.warnings.iter().take(20) {
+        tracing::warn!("{warning}");
+    }
     for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
     let seat = Rc::new(Seat::new(&state, &holder.host, &nonce, settings.beacon_stale));
-    let service = Service { state: &state, settings: &settings, seat, holder };
+    let service = Service { state: &state, settings: &settings, seat, holder, log: &log };
     let ended = runtime.block_on(async {
         let mut told = Box::pin(told_to_end()?);
         let (lock, published) = match (lock, published) {
@@ -200,6 +207,7 @@ struct Service<'a> {
     seat: Rc<Seat>,
     /// How we describe ourselves.
     holder: Holder,
+    log: &'a LogGuard,
 }
 
 impl Service<'_> {
@@ -250,9 +258,14 @@ impl Service<'_> {
     async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<()> {
         let settings = self.settings;
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
-        // Before anything slow: until somebody listens, a hang-up ends the process.
-        let reload = reload_when_told(live.clone())?;
         let board = Board::default();
+        if how == Run::Observe {
+            let why = instance::observing(self.state).map_or_else(String::new, |observing| observing.says());
+            board.report(&Clock::System.now(), Mode::ObserveOnly, Some(&why));
+        }
+        let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
+        // Before anything slow: until somebody listens, a hang-up ends the process.
+        let reload = reload_when_told(live.clone(), &notifier)?;
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         if how != Run::Observe {
             say_what_is_awaited(&tmux, &settings.target_window).await;
@@ -267,7 +280,7 @@ impl Service<'_> {
             settings: live,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
-            board: board.clone(),
+            board,
         };
         // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
         let listen = async move {
@@ -276,12 +289,21 @@ impl Service<'_> {
             }
             std::future::pending::<()>().await;
         };
-        let run = daemon::run(outside, how, wake, end);
-        tokio::select! {
+        let end = async {
+            end.await;
+            if how != Run::Observe {
+                notifier.stopping();
+            }
+        };
+        let run = Box::pin(daemon::run(outside, how, wake, end));
+        let ended = tokio::select! {
             ended = run => ended,
             () = listen => Ok(()),
+            () = notifier.attend(self.log) => Ok(()),
             () = reload => Ok(()),
-        }
+        };
+        notifier.finish();
+        ended
     }
 }
 
@@ -396,12 +418,13 @@ fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
 }
 
 /// Reloads the configuration each time the process is hung up on. Never completes.
-fn reload_when_told(settings: Live) -> anyhow::Result<impl Future<Output = ()>> {
+fn reload_when_told(settings: Live, notifier: &Notifier) -> anyhow::Result<impl Future<Output = ()>> {
     let mut hup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     Ok(async move {
         while hup.recv().await.is_some() {
-            // Whoever supervises the process is to be told before and after this line.
+            notifier.reloading();
             settings.reload().await;
+            notifier.reloaded();
         }
         std::future::pending::<()>().await;
     })

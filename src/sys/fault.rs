@@ -13,6 +13,8 @@ pub const PLACES: &[&str] = &[
     "after-journal",
     "before-paste",
     "after-paste",
+    "before-fold",
+    "after-fold",
     "before-enter",
     "after-enter",
     "before-proof",

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::files::{self, StateDir};
@@ -27,6 +28,11 @@ pub struct FoundHeartbeat {
     pub path: String,
 }
 
+/// The files from which [`read_heartbeat`] reads.
+pub fn heartbeat_files(state: &StateDir, window: &WindowName) -> impl Iterator<Item = PathBuf> {
+    stems(window).into_iter().map(|stem| state.at(format!("heartbeat/{stem}.json")))
+}
+
 /// The heartbeat of a window.
 ///
 /// Shape:  `None` if there is none, if it is of another pane (a second window of that name), or if a file under the
@@ -37,8 +43,7 @@ pub fn read_heartbeat(
     window: &WindowName,
     pane: Option<PaneId>,
 ) -> Result<Option<FoundHeartbeat>, String> {
-    for stem in stems(window) {
-        let path = state.at(format!("heartbeat/{stem}.json"));
+    for (stem, path) in stems(window).into_iter().zip(heartbeat_files(state, window)) {
         let shown = path.display().to_string();
         let text = files::read_text(&path, MAX_BYTES).map_err(|error| format!("{shown}: {error}"))?;
         let Some(text) = text else { continue };

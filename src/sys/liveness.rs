@@ -12,6 +12,7 @@ use crate::logic::instance::records::{self, Cycle, Heartbeat, PidLock};
 use crate::logic::instance::verdict::{Facts, Identity, LockState};
 use crate::logic::schedule::Telemetry;
 use crate::logic::time::{Now, Timestamp};
+use crate::sys::archived;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::group;
 use crate::sys::lock::{self, Probe};
@@ -160,7 +161,7 @@ pub fn look(state: &StateDir, now: &Now) -> io::Result<Liveness> {
 
 /// The latest telemetry record of each task, from the end of the scheduler's log. Lines that do not fit are passed over.
 pub fn last_runs(state: &StateDir) -> BTreeMap<String, Telemetry> {
-    let text = files::read_tail(&state.at(SCHEDULER_LOG), MAX_LOG_TAIL).ok().flatten().unwrap_or_default();
+    let text = archived::read_tail(state, SCHEDULER_LOG, MAX_LOG_TAIL).ok().flatten().unwrap_or_default();
     text.lines().filter_map(Telemetry::parse).map(|record| (record.task.clone(), record)).collect()
 }
 

@@ -1,6 +1,9 @@
 //! DOES. Each file owns one outside thing. Nothing here decides what should happen.
 
 pub mod action_log;
+pub mod agent_program;
+pub mod alerts;
+pub mod archived;
 pub mod child;
 pub mod clock;
 pub mod decisions;
@@ -14,13 +17,18 @@ pub mod hook_files;
 pub mod instance;
 pub mod liveness;
 pub mod lock;
+pub mod log_file;
 pub mod logging;
 pub mod processes;
 pub mod procfs;
 pub mod seed;
+pub mod settings_file;
 pub mod space;
+pub mod stamp;
 pub mod stdin;
+pub mod systemd;
 pub mod takeover;
+pub mod target_lock;
 pub mod terminal;
 pub mod ticker;
 pub mod tmux;

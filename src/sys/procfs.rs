@@ -16,6 +16,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 
 /// Deepest level below a pane's process that is followed.
 const MAX_DEPTH: usize = 10;
+/// Most processes above one that are followed.
+const MAX_ABOVE: usize = 32;
 /// Most bytes of a command line that are read.
 const MAX_ARGV_BYTES: u64 = 64 << 10;
 /// Room for a `stat` line: about fifty numbers of at most twenty digits, and a name.
@@ -260,6 +262,32 @@ pub fn tree(pid: u32) -> Result<Vec<Process>, ProcError> {
     ProcessTable::read()?.below(pid)
 }
 
+/// The processes above one, its parent first, as far as they can be seen.
+///
+/// Shape: `depth` is how many levels above it each stands.
+pub fn above(pid: u32) -> Vec<Process> {
+    let root = Path::new("/proc");
+    let mut found = Vec::new();
+    let mut parent = read_stat(root, pid).map(|stat| stat.ppid);
+    while let Some(pid) = parent.filter(|pid| *pid != 0 && found.len() < MAX_ABOVE) {
+        let Some(stat) = read_stat(root, pid) else { break };
+        let folder = root.join(pid.to_string());
+        parent = Some(stat.ppid);
+        found.push(Process {
+            pid,
+            ppid: stat.ppid,
+            depth: found.len() + 1,
+            exe: fs::read_link(folder.join("exe")).ok().map(|path| program(&path)),
+            argv: read_argv(&folder.join("cmdline")),
+            comm: stat.comm,
+            state: stat.state,
+            start_ticks: stat.start_ticks,
+            cpu_ticks: stat.cpu_ticks,
+        });
+    }
+    found
+}
+
 /// Identity of a running process; `None` if there is none, or only a zombie.
 pub fn identity(pid: u32) -> Option<ProcessIdentity> {
     let stat = read_stat(Path::new("/proc"), pid).filter(|stat| is_live_state(stat.state))?;
@@ -365,6 +393,14 @@ mod tests {
             fs::write(folder.join("cmdline"), format!("{comm}\0--flag\0")).unwrap();
         }
         dir
+    }
+
+    #[test]
+    fn what_stands_above_is_found_from_the_parent_on() {
+        let above = above(std::process::id());
+        assert_eq!(above[0].pid, std::os::unix::process::parent_id());
+        assert_eq!(above[0].depth, 1);
+        assert!(super::above(u32::MAX).is_empty());
     }
 
     #[test]

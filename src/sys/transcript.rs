@@ -79,12 +79,39 @@ pub fn end_offset(path: &Path) -> io::Result<u64> {
     }
 }
 
+/// What is looked for in a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// A prompt with this in it: plain text without quotes and backslashes, as a signature is.
+    Part(&'a str),
+    /// A prompt that says this and nothing else, white space aside.
+    Whole(&'a str),
+}
+
+impl Wanted<'_> {
+    /// Whether a line of the file may hold it; JSON writes some characters otherwise.
+    fn may_be_in(self, line: &str) -> bool {
+        match self {
+            Self::Part(needle) => line.contains(needle),
+            Self::Whole(_) => true,
+        }
+    }
+
+    /// Whether a prompt's text is it.
+    fn is_in(self, text: &str) -> bool {
+        match self {
+            Self::Part(needle) => text.contains(needle),
+            Self::Whole(whole) => text.split_whitespace().eq(whole.split_whitespace()),
+        }
+    }
+}
+
 /// Looks for a text of ours in what was written since `offset`; at most 8 MiB a call.
 ///
-/// Shape:  `needle` is plain text without quotes and backslashes, as a signature is. An `offset` inside a line is moved
+/// Shape:  An `offset` inside a line is moved
 ///         to the next line; one beyond the end means that the file was replaced, and it is read from the start.
 /// Errors: anything but a missing file, which is "nothing so far": a session writes its file at its first prompt.
-pub fn find_signature(path: &Path, offset: u64, needle: &str) -> io::Result<Search> {
+pub fn find(path: &Path, offset: u64, wanted: Wanted<'_>) -> io::Result<Search> {
     let nothing = Search { found: Found::None, next_offset: 0, is_at_end: true };
     let mut file = match open(path) {
         Ok(file) => file,
@@ -112,7 +139,7 @@ pub fn find_signature(path: &Path, offset: u64, needle: &str) -> io::Result<Sear
     };
     let whole = rest.get(..=last_newline).unwrap_or_default();
     let lines = whole.split(|b| *b == b'\n').map(String::from_utf8_lossy);
-    let found = lines.filter(|line| line.contains(needle)).map(|line| judge(&line, needle)).max();
+    let found = lines.filter(|line| wanted.may_be_in(line)).map(|line| judge(&line, wanted)).max();
     Ok(Search { found: found.unwrap_or(Found::None), next_offset: start.saturating_add(whole.len() as u64), is_at_end })
 }
 
@@ -135,7 +162,7 @@ fn open(path: &Path) -> io::Result<File> {
 /// What one record says about a text of ours.
 ///
 /// Source: records of Claude Code 2.0.77 and 2.1.332 (`agent-facts` §6 and §9).
-fn judge(line: &str, needle: &str) -> Found {
+fn judge(line: &str, wanted: Wanted<'_>) -> Found {
     let Ok(record) = serde_json::from_str::<Value>(line) else { return Found::None };
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let is_set = |key: &str| record.get(key).and_then(Value::as_bool).unwrap_or(false);
@@ -145,15 +172,15 @@ fn judge(line: &str, needle: &str) -> Found {
             let source = record.get("promptSource").and_then(Value::as_str);
             let is_prompt = match (source, content) {
                 (Some("system" | "sdk"), _) => false,
-                (Some(_), Some(content)) => says(content, needle),
+                (Some(_), Some(content)) => says(content, wanted),
                 // Versions without the field: a prompt is a plain text, a tool's result is a list.
-                (None, Some(Value::String(content))) => is_sent(content, needle),
+                (None, Some(Value::String(content))) => is_sent(content, wanted),
                 (None | Some(_), _) => false,
             };
             if is_prompt { Found::User } else { Found::None }
         }
         "queue-operation" if text(&record, "operation") == "enqueue" => {
-            if record.get("content").is_some_and(|content| says(content, needle)) {
+            if record.get("content").is_some_and(|content| says(content, wanted)) {
                 Found::Enqueued
             } else {
                 Found::None
@@ -161,31 +188,31 @@ fn judge(line: &str, needle: &str) -> Found {
         }
         "attachment" => {
             let attachment = record.get("attachment").unwrap_or(&Value::Null);
-            let is_ours = attachment.get("prompt").is_some_and(|prompt| says(prompt, needle));
+            let is_ours = attachment.get("prompt").is_some_and(|prompt| says(prompt, wanted));
             if text(attachment, "type") == "queued_command" && is_ours { Found::User } else { Found::None }
         }
         _ => Found::None,
     }
 }
 
-/// Whether a content (a text, or a list with text parts) is a sent text with the needle.
-fn says(content: &Value, needle: &str) -> bool {
+/// Whether a content (a text, or a list with text parts) is a sent text that is wanted.
+fn says(content: &Value, wanted: Wanted<'_>) -> bool {
     match content {
-        Value::String(text) => is_sent(text, needle),
+        Value::String(text) => is_sent(text, wanted),
         Value::Array(parts) => parts.iter().any(|part| {
             let is_text = part.get("type").and_then(Value::as_str) == Some("text");
-            is_text && part.get("text").and_then(Value::as_str).is_some_and(|text| is_sent(text, needle))
+            is_text && part.get("text").and_then(Value::as_str).is_some_and(|text| is_sent(text, wanted))
         }),
         _ => false,
     }
 }
 
-/// Whether a text has the needle and was sent by somebody, not made by the program from what a command printed.
-fn is_sent(text: &str, needle: &str) -> bool {
+/// Whether a text is wanted and was sent by somebody, not made by the program from what a command printed.
+fn is_sent(text: &str, wanted: Wanted<'_>) -> bool {
     const MADE_BY_THE_PROGRAM: &[&str] =
         &["<task-notification>", "<local-command-", "<bash-stdout>", "<bash-stderr>", "<command-name>"];
     let start = text.trim_start();
-    text.contains(needle) && !MADE_BY_THE_PROGRAM.iter().any(|tag| start.starts_with(tag))
+    wanted.is_in(text) && !MADE_BY_THE_PROGRAM.iter().any(|tag| start.starts_with(tag))
 }
 
 #[cfg(test)]

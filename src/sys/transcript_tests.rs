@@ -21,6 +21,10 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/claude-hooks").join(name)
 }
 
+fn find_signature(path: &Path, offset: u64, needle: &str) -> io::Result<Search> {
+    find(path, offset, Wanted::Part(needle))
+}
+
 #[test]
 fn only_what_was_sent_is_a_proof() {
     let pasted = format!("<pasted_content id=\"3290\">\n…\n--- {SIG} ---\n</pasted_content id=\"3290\">");
@@ -146,4 +150,16 @@ fn a_transcript_is_bound_by_its_session_id() {
     }
     let moved = BTreeMap::from([("CLAUDE_CONFIG_DIR".to_owned(), dir.path().join(".claude").display().to_string())]);
     assert_eq!(locate(&moved, "aaa", None, Some(cwd)), Some(ours));
+}
+
+#[test]
+fn a_short_text_is_found_as_the_whole_of_a_prompt_only() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    for content in ["yes, and more", "sa\"y\"  yes"] {
+        let record = serde_json::json!({"type": "user", "promptSource": "typed", "message": {"content": content}});
+        std::io::Write::write_all(&mut file, format!("{record}\n").as_bytes()).unwrap();
+    }
+    let found = |whole: &str| find(file.path(), 0, Wanted::Whole(whole)).unwrap().found;
+    assert_eq!(found("yes"), Found::None);
+    assert_eq!(found("sa\"y\" yes"), Found::User);
 }

@@ -12,7 +12,7 @@ use crate::logic::action::Action;
 use crate::logic::emit::choose::{is_fresh, staged_max_age};
 use crate::logic::emit::dedup::is_within;
 use crate::logic::emit::full_state::{
-    CANONICAL_FILE, CHANGE_FILE, CONSIDERED_FILE, LastTold, canonical, is_due, seconds, section,
+    CANONICAL_FILE, CHANGE_FILE, CONSIDERED_FILE, LastTold, Pace, canonical, is_due, seconds, section,
 };
 use crate::logic::signal::StagedSignal;
 use crate::logic::snapshot::{FileStamp, Snapshot, StateText};
@@ -91,7 +91,12 @@ impl Task for FullStateSnap {
         self.considered = Some(now.at);
         out.actions.push(consider(now.at));
         let last = last_told(snap);
-        let due = is_due(now.at, &canonical(roster), last, &settings.full_state_pace);
+        let pace = Pace {
+            floor: settings.full_state_floor,
+            backs_off: settings.full_state_backs_off,
+            cap: settings.full_state_cap,
+        };
+        let due = is_due(now.at, &canonical(roster), last, &pace);
         out.staged = Some(StagedSignal {
             at: now.at,
             sections: section(now.at, roster, last).filter(|_| due).into_iter().collect(),

@@ -41,6 +41,10 @@ pub enum Need {
     Staged,
     /// `registry`: the text of `<root>/monitor/services.registry`.
     Registry,
+    /// `install_failures`, until an emit of this run has arrived.
+    InstallFailures,
+    /// `notifications`.
+    Notifications,
     /// `status_page`: the text of the file that `status_surface.url_file` names.
     StatusPage,
     /// `files[path]`: a small state file, by its path relative to the state directory.

@@ -148,6 +148,11 @@ impl Fleet {
         self.log(name).iter().filter_map(of).collect()
     }
 
+    /// The alert log.
+    pub(crate) fn alerts(&self) -> String {
+        fs::read_to_string(self.state("watcher-alerts.log")).unwrap_or_default()
+    }
+
     /// Writes a decision record, as a hook does: something to tell.
     pub(crate) fn decide(&self, window: &str, fingerprint: &str) {
         let record = serde_json::json!({
@@ -175,6 +180,8 @@ impl Fleet {
             .env("HOME", self.root().join("home"))
             .env("NEXUS_ROOT", self.root())
             .env("NEXUS_TMUX_SOCKET", &self.socket)
+            // Nobody supervises the watcher of a test, and a reminder of that would be an emit of its own.
+            .env("MONITOR_WATCHER_SUPERVISOR_ENABLED", "false")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command

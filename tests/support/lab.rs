@@ -94,6 +94,7 @@ impl Lab {
             .env("NEXUS_ROOT", self.root())
             .env("NEXUS_STATE_DIR", self.state())
             .env("NEXUS_TMUX_SOCKET", self.tmux.socket())
+            .env("MONITOR_WATCHER_SUPERVISOR_ENABLED", "false")
             .env_remove("NEXUS_CONFIG")
             .env_remove("TMUX")
             .env_remove("TMUX_PANE")

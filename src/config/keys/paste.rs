@@ -3,12 +3,24 @@
 use crate::config::resolved::{Settings, ViGuard, Witnesses};
 use crate::config::value::{Kind, Unit};
 
-use super::{Key, Reload, secs};
+use super::{Key, Reload, secs, usize_of};
 
 const WITNESSES: &[&str] = &["hook", "transcript", "screen"];
 
 /// The rows, by name.
 pub(super) const KEYS: &[Key] = &[
+    Key {
+        path: "monitor.paste.max_bytes",
+        env: "MONITOR_PASTE_MAX_BYTES",
+        reload: Reload::Live,
+        kind: Kind::Whole {
+            default: 49_152,
+            range: 1024..=65_536,
+            unit: Unit::Bytes,
+            set: |s, n| s.paste_max_bytes = usize_of(n),
+        },
+        doc: "Largest text that is pasted; a longer one is cut at a line, with a pointer to the file that has all of it.",
+    },
     Key {
         path: "monitor.paste.settle_seconds",
         env: "MONITOR_PASTE_SETTLE_SECONDS",

@@ -27,6 +27,8 @@ pub struct Seen {
     pub key: PaneKey,
     /// The pane's process.
     pub pid: u32,
+    /// The agent's own process, where it is known.
+    pub agent_pid: Option<u32>,
     /// Whether the window's panes are synchronised.
     pub synchronized: bool,
     /// Whether a tmux mode is open.
@@ -39,6 +41,8 @@ pub struct Seen {
     pub outside: Vec<String>,
     /// What the agent does with a paste while a turn runs.
     pub busy: BusyPaste,
+    /// Whether the agent numbers folded pastes and never uses a number again while it runs.
+    pub numbered_folds: bool,
     /// Whether `i` and `BSpace` go before a paste (`monitor.paste.vi_guard`).
     pub vi_guard: bool,
     /// A literal text that is on the screen exactly while the input box is live; checked again by tmux with the act.
@@ -95,6 +99,8 @@ pub enum Hold {
     Changed,
     /// The intent could not be written down first.
     NoJournal,
+    /// Another of our programs is typing into this pane.
+    Locked,
 }
 
 impl Hold {
@@ -114,6 +120,7 @@ impl Hold {
             Self::CannotTell => "cannot-tell",
             Self::Changed => "changed",
             Self::NoJournal => "no-journal",
+            Self::Locked => "locked",
         }
     }
 
@@ -142,6 +149,7 @@ impl Hold {
             Self::NoJournal => {
                 "the state directory can't be written, so the delivery could not be journalled; free space or fix its permissions"
             }
+            Self::Locked => "another delivery to this pane is under way; wait a moment",
         }
     }
 }
@@ -214,12 +222,14 @@ pub(crate) mod tests {
         Seen {
             key: PaneKey { server: ServerId { socket: "/tmp/s".into(), pid: 7, start_s: 1 }, pane: PaneId::new(3) },
             pid: 42,
+            agent_pid: Some(43),
             synchronized: false,
             in_mode: false,
             verdict,
             composer: Some(Composer::default()),
             outside: Vec::new(),
             busy: BusyPaste::Queue,
+            numbered_folds: true,
             vi_guard: false,
             composer_mark: Some("❯\u{a0}".into()),
         }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::gate::Hold;
+use super::machine::Fold;
 use super::{Outcome, ProofBy};
 use crate::logic::ids::{PaneKey, Signature};
 use crate::logic::signal::{Commit, SectionKind};
@@ -123,6 +124,8 @@ impl Event {
             Outcome::Received(proof) => {
                 (if proof.queued { Kind::Queued } else { Kind::Verified }, None, Some(proof.by))
             }
+            // An emit is never only placed; the text stands there, so nobody has taken it.
+            Outcome::Placed => (Kind::Unknown, Some("it was left in the input box".to_owned()), None),
             Outcome::Held(hold) => (Kind::Held, Some(held_text(*hold)), None),
             Outcome::Absent(why) => (Kind::Absent, Some(why.clone()), None),
             Outcome::NoTmux(why) | Outcome::Failed(why) => (Kind::Failed, Some(why.clone()), None),
@@ -264,6 +267,9 @@ pub struct Pending {
     /// there counts as ours.
     #[serde(default)]
     pub body: String,
+    /// The fold that our paste was seen as, alone in the box; `None` where none was written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<Fold>,
     /// The transcript at that time and its length, so that only what came later counts.
     pub transcript: Option<(String, u64)>,
     /// What its verified delivery retires.

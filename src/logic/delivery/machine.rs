@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::gate::{Gate, Hold, Seen, Target, judge};
-use super::proof::{OwnText, by_screen, locate};
+use super::proof::{Before, OwnText, by_screen, is_shown, locate};
 use super::{Outcome, Pasted, Proof, ProofBy};
 use crate::logic::ids::PaneKey;
 
@@ -32,6 +34,17 @@ const ENTER_GAPS: [Duration; 2] = [Duration::from_millis(700), Duration::from_se
 
 /// Wait before an Enter that was refused is tried again.
 const ENTER_AGAIN: Duration = Duration::from_millis(500);
+
+/// A folded paste of ours as it stood alone in the box. An agent that numbers its folds shows the same text for no other
+/// paste while it runs (seen on Claude Code 2.1.332: across submitting, clearing and `/clear`), so that it is known again
+/// after a restart of ours (ADR 0015).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fold {
+    /// As drawn: `[Pasted text #3 +41 lines]`.
+    pub text: String,
+    /// The agent's process.
+    pub agent_pid: u32,
+}
 
 /// What the driver is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +75,8 @@ pub enum Step {
         /// Rows of the box that tmux checks whole, so that nobody has typed into it since the look.
         rows: Vec<String>,
     },
+    /// Write down that our paste stands in the box as this fold.
+    NoteFold(Fold),
     /// Ask the hook's receipt and the transcript.
     Prove,
     /// Wait this long.
@@ -85,6 +100,8 @@ pub enum Happened {
     NothingTyped(String),
     /// The act failed, and something may have been typed.
     MayHaveTyped(String),
+    /// The fold was written down, or could not be, which costs nothing but its proof after a crash.
+    Noted,
     /// The witnesses other than the pane say this.
     Proofs(Option<Proof>),
     /// The wait is over.
@@ -102,6 +119,8 @@ enum Phase {
     RetryWait,
     /// Waiting for our text to show.
     Settling,
+    /// Our fold is being written down.
+    Noting,
     /// An Enter is under way.
     Entering,
     /// Looking for a proof.
@@ -137,8 +156,14 @@ pub struct Delivery {
     queued_before: bool,
     /// A turn was running at the paste, so the agent will queue the text.
     busy: bool,
+    /// The words of an unsigned text stood on the screen before the paste.
+    was_shown: bool,
     /// Only an Enter on our whole visible text is allowed (a delivery from before a restart).
     only_certain: bool,
+    /// Our paste is known to have stood in the box as this fold.
+    fold: Option<Fold>,
+    /// The text is left in the box.
+    place_only: bool,
     /// Our text was last seen in the box, unsent.
     stuck: bool,
     /// Why the last look can't rule out that our text is there.
@@ -163,17 +188,33 @@ impl Delivery {
             since: Duration::ZERO,
             queued_before: false,
             busy: false,
+            was_shown: false,
             only_certain: false,
+            fold: None,
+            place_only: false,
             stuck: false,
             blind: None,
             note: None,
         }
     }
 
+    /// A delivery that leaves the text in the box.
+    #[must_use]
+    pub fn without_enter(self) -> Self {
+        Self { place_only: true, ..self }
+    }
+
     /// Settles an earlier delivery whose outcome is unknown: looks for its proof, presses Enter at most once and only
-    /// on our whole visible text, never pastes.
-    pub fn settle_earlier(pasted: Pasted, pane: (PaneKey, u32), limits: Limits, now: Duration) -> Self {
+    /// on our whole visible text, or on the fold that was written down; never pastes.
+    pub fn settle_earlier(
+        pasted: Pasted,
+        pane: (PaneKey, u32),
+        fold: Option<Fold>,
+        limits: Limits,
+        now: Duration,
+    ) -> Self {
         Self {
+            fold,
             phase: Phase::Confirming,
             pane: Some(pane),
             // One Enter is left, and no gap to wait for.
@@ -209,7 +250,13 @@ impl Delivery {
                 Step::Sleep(RETRY_AFTER)
             }
             (Phase::Settling, Happened::Seen(target)) => self.settling(now, &target),
+            (Phase::Noting, Happened::Noted) => {
+                self.phase = Phase::Settling;
+                Step::Look
+            }
             (Phase::Entering, Happened::Acted) => {
+                // Until a look says otherwise.
+                self.stuck = true;
                 self.enters += 1;
                 self.last_enter = now;
                 self.confirm(now)
@@ -229,6 +276,12 @@ impl Delivery {
                 self.note = Some(why);
                 self.confirm(now)
             }
+            // The hook tells that some prompt was sent. It was ours if the box has let go of it.
+            (Phase::Confirming, Happened::Proofs(Some(proof)))
+                if proof.by == ProofBy::Hook && !self.pasted.is_signed() && (self.stuck || self.queued_before) =>
+            {
+                Step::Look
+            }
             (Phase::Confirming, Happened::Proofs(Some(proof))) => {
                 // The hook does not say whether the text was taken or queued; what was seen before the paste does.
                 let queued = proof.queued || (proof.by == ProofBy::Hook && self.busy);
@@ -244,9 +297,19 @@ impl Delivery {
         }
     }
 
-    /// Whether anything was or may have been typed so far.
-    pub fn has_typed(&self) -> bool {
-        !matches!(self.phase, Phase::PreCheck | Phase::RetryWait) && self.pane.is_some()
+    /// How often Enter was pressed.
+    pub const fn enters(&self) -> usize {
+        self.enters
+    }
+
+    /// Whether the next look may be followed by a paste.
+    pub fn is_before_paste(&self) -> bool {
+        self.phase == Phase::PreCheck
+    }
+
+    /// Whether Enter was pressed and the text is not known to stand in the box still.
+    pub fn has_submitted(&self) -> bool {
+        self.enters > 0 && !self.stuck
     }
 
     /// Judges the target before anything is typed.
@@ -263,6 +326,7 @@ impl Delivery {
             Gate::Open { queue } => {
                 self.busy = queue;
                 self.queued_before = seen.verdict.queued;
+                self.was_shown = !self.pasted.is_signed() && is_shown(&seen, &self.pasted);
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;
                 let require = seen.composer_mark.into_iter().collect();
@@ -284,7 +348,15 @@ impl Delivery {
     /// One look while waiting for our text to show.
     fn settling(&mut self, now: Duration, target: &Target) -> Step {
         match self.find(target) {
-            Found::Own(OwnText::InBox { evidence, .. }) => self.enter(evidence, target),
+            Found::Own(OwnText::InBox { .. }) if self.place_only => self.over(Outcome::Placed),
+            Found::Own(OwnText::InBox { evidence, certain }) => match self.new_fold(&evidence, certain, target) {
+                Some(fold) => {
+                    self.fold = Some(fold.clone());
+                    self.phase = Phase::Noting;
+                    Step::NoteFold(fold)
+                }
+                None => self.enter(evidence, target),
+            },
             // Somebody has submitted it already.
             Found::Own(OwnText::Outside) => self.confirm(now),
             Found::Own(OwnText::Mixed | OwnText::Nowhere) | Found::CannotTell => {
@@ -302,6 +374,21 @@ impl Delivery {
                 self.over(Outcome::Unknown("the pane was replaced after the paste; no Enter was pressed".into()))
             }
         }
+    }
+
+    /// The fold that is to be written down before Enter, if it can prove anything later.
+    fn new_fold(&self, evidence: &str, certain: bool, target: &Target) -> Option<Fold> {
+        let Target::Present(seen) = target else { return None };
+        let can_prove = !certain && self.fold.is_none() && seen.numbered_folds && has_number(evidence);
+        let agent_pid = seen.agent_pid.filter(|_| can_prove)?;
+        Some(Fold { text: evidence.to_owned(), agent_pid })
+    }
+
+    /// Whether a fold in the box is the one that was written down.
+    fn is_noted_fold(&self, evidence: &str, target: &Target) -> bool {
+        let Target::Present(seen) = target else { return false };
+        let noted = self.fold.as_ref().filter(|_| seen.numbered_folds && has_number(evidence));
+        noted.is_some_and(|fold| fold.text == evidence && seen.agent_pid == Some(fold.agent_pid))
     }
 
     /// Presses Enter on our own text.
@@ -340,7 +427,7 @@ impl Delivery {
         if self.limits.screen_counts
             && let Target::Present(seen) = target
             && self.is_ours(seen)
-            && let Some(proof) = by_screen(seen, &self.pasted, self.queue_was_empty())
+            && let Some(proof) = by_screen(seen, &self.pasted, self.before())
         {
             return self.over(Outcome::Received(proof));
         }
@@ -351,7 +438,8 @@ impl Delivery {
         if let Found::Own(OwnText::InBox { evidence, certain }) = found {
             let in_mode = matches!(target, Target::Present(seen) if seen.in_mode);
             let rested = self.refused.is_none_or(|at| now.saturating_sub(at) >= ENTER_AGAIN);
-            let allowed = (certain || !self.only_certain) && rested && !in_mode;
+            let is_ours = certain || !self.only_certain || self.is_noted_fold(&evidence, target);
+            let allowed = is_ours && rested && !in_mode;
             let gap = self.enters.checked_sub(1).and_then(|done| ENTER_GAPS.get(done)).copied();
             let due = match (self.enters, gap) {
                 (0, _) => true,
@@ -384,9 +472,11 @@ impl Delivery {
         }
     }
 
-    /// Whether what is in the agent's queue now can only have come from our own Enter.
-    fn queue_was_empty(&self) -> bool {
-        !self.only_certain && !self.queued_before && self.enters > 0
+    /// What was seen before the paste.
+    fn before(&self) -> Before {
+        // What is in the agent's queue now can only have come from our own Enter.
+        let queue_was_empty = !self.only_certain && !self.queued_before && self.enters > 0;
+        Before { queue_was_empty, was_shown: self.was_shown }
     }
 
     /// No proof came.
@@ -422,6 +512,11 @@ impl Delivery {
         self.phase = Phase::Over;
         Step::Done(outcome)
     }
+}
+
+/// Whether a fold's text bears a number, without which two folds look the same.
+fn has_number(text: &str) -> bool {
+    text.split_once('#').is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// What a look tells about our text.

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthChar as _;
 
 use super::gate::Seen;
-use super::{Pasted, Proof, ProofBy};
+use super::{Mark, Pasted, Proof, ProofBy};
 use crate::logic::pane::{InputRow, State};
 
 /// Where our text is, by the screen alone.
@@ -31,12 +31,22 @@ pub enum OwnText {
 /// merged with our text, and an Enter would send it in their name. A box that shows only a part of our text, because it
 /// scrolls, is not known to hold nothing else.
 pub fn locate(seen: &Seen, pasted: &Pasted) -> OwnText {
-    let nonce = pasted.signature.nonce.as_str();
     if let Some(composer) = &seen.composer {
         let text = squeeze(&composer.text);
-        if text.contains(nonce) && text == squeeze(&pasted.body) {
+        let is_whole = !text.is_empty() && text == squeeze(&pasted.body);
+        let has_mark = match &pasted.mark {
+            Mark::Signed(signature) => text.contains(&signature.nonce),
+            Mark::Words(words) => is_whole || (words.len() > 1 && text.contains(&squeeze(words))),
+        };
+        if has_mark && is_whole {
             // Where the nonce is broken over two rows, the last row of the box is ours as well.
-            let whole = composer.rows.iter().any(|row| row.contains(nonce)).then_some(nonce);
+            let whole = match &pasted.mark {
+                Mark::Signed(signature) => {
+                    let nonce = signature.nonce.as_str();
+                    composer.rows.iter().any(|row| row.contains(nonce)).then_some(nonce)
+                }
+                Mark::Words(_) => None,
+            };
             let last = || composer.rows.iter().rev().map(|row| row.trim()).find(|row| !row.is_empty());
             if let Some(evidence) = whole.or_else(last) {
                 return OwnText::InBox { evidence: evidence.to_owned(), certain: true };
@@ -46,15 +56,20 @@ pub fn locate(seen: &Seen, pasted: &Pasted) -> OwnText {
         if let Some(chip) = chip.filter(|chip| text == squeeze(&chip.text)) {
             return OwnText::InBox { evidence: chip.text.clone(), certain: false };
         }
-        if chip.is_some() || text.contains(nonce) {
+        if chip.is_some() || has_mark {
             return OwnText::Mixed;
         }
         let box_is_open = matches!(seen.verdict.input, Some(InputRow::Blank | InputRow::Ghost));
-        if box_is_open && shows(&seen.outside, &pasted.signature.needle()) {
+        if box_is_open && is_shown(seen, pasted) {
             return OwnText::Outside;
         }
     }
     OwnText::Nowhere
+}
+
+/// Whether the text's mark stands outside the input box.
+pub fn is_shown(seen: &Seen, pasted: &Pasted) -> bool {
+    pasted.needle().is_some_and(|needle| shows(&seen.outside, &needle))
 }
 
 /// A text without what wrapping and drawing change: white space, and characters that take no room of their own.
@@ -78,18 +93,27 @@ fn shows(rows: &[String], words: &str) -> bool {
     })
 }
 
+/// What was seen before the paste, so that it proves nothing now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// The agent's queue held nothing, and we pressed Enter since: only then is a queue mark by itself the agent's word
+    /// that it has our text.
+    pub queue_was_empty: bool,
+    /// The words of an unsigned text stood on the screen already.
+    pub was_shown: bool,
+}
+
 /// The proof that the pane gives after Enter, if any.
-///
-/// `queue_was_empty` tells that the agent's queue held nothing before our paste and that we pressed Enter since: only
-/// then is a queue mark by itself the agent's word that it has our text.
-pub fn by_screen(seen: &Seen, pasted: &Pasted, queue_was_empty: bool) -> Option<Proof> {
+pub fn by_screen(seen: &Seen, pasted: &Pasted, before: Before) -> Option<Proof> {
     match locate(seen, pasted) {
         OwnText::InBox { .. } | OwnText::Mixed => None,
+        OwnText::Outside if before.was_shown => None,
         OwnText::Outside => Some(Proof { by: ProofBy::Screen, queued: seen.verdict.queued }),
         OwnText::Nowhere => {
             // A long message in the queue shows only its first lines; the time in the first one is ours alone.
             let is_queued = seen.verdict.queued && seen.verdict.state == State::Busy;
-            let is_ours = || queue_was_empty || shows(&seen.outside, &pasted.signature.opening());
+            let opening = || pasted.opening().filter(|_| pasted.is_signed() || !before.was_shown);
+            let is_ours = || before.queue_was_empty || opening().is_some_and(|words| shows(&seen.outside, &words));
             (is_queued && is_ours()).then_some(Proof { by: ProofBy::Screen, queued: true })
         }
     }
@@ -113,6 +137,9 @@ mod tests {
         Pasted::new(signature(), body + &signature().trailer())
     }
 
+    /// Nothing was in the queue before.
+    const FRESH: Before = Before { queue_was_empty: true, was_shown: false };
+
     fn boxed(rows: &[&str], chip: Option<Chip>) -> Composer {
         let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
         Composer { text: rows.concat(), rows, chip }
@@ -124,7 +151,7 @@ mod tests {
         target.composer = Some(boxed(&pasted(3).body.lines().collect::<Vec<_>>(), None));
         target.outside = vec![signature().trailer()];
         assert_eq!(locate(&target, &pasted(3)), OwnText::InBox { evidence: "a1b2c3".into(), certain: true });
-        assert_eq!(by_screen(&target, &pasted(3), true), None);
+        assert_eq!(by_screen(&target, &pasted(3), FRESH), None);
     }
 
     #[test]
@@ -139,7 +166,7 @@ mod tests {
             // Somebody else's message in the queue proves nothing while our text stands in the box.
             target.verdict.state = State::Busy;
             target.verdict.queued = true;
-            assert_eq!(by_screen(&target, &pasted(2), true), None, "{box_text}");
+            assert_eq!(by_screen(&target, &pasted(2), FRESH), None, "{box_text}");
         };
         check(&whole, true);
         check(&whole.replace("nexus-emit-sig ", "nexus-emit-\n  sig "), true);
@@ -176,7 +203,7 @@ mod tests {
             OwnText::InBox { evidence: "[Pasted text #1 +41 lines]".into(), certain: false }
         );
         assert_eq!(locate(&target, &pasted(40)), OwnText::Nowhere);
-        assert_eq!(by_screen(&target, &pasted(40), true), None);
+        assert_eq!(by_screen(&target, &pasted(40), FRESH), None);
     }
 
     #[test]
@@ -184,7 +211,7 @@ mod tests {
         let mut target = seen(State::Busy, Some(InputRow::Blank));
         target.outside =
             vec!["❯ report".into(), "  --- nexus-emit-sig 2026-05-11T13:42:01-".into(), "  07:00 a1b2c3 ---".into()];
-        assert_eq!(by_screen(&target, &pasted(3), true), Some(Proof { by: ProofBy::Screen, queued: false }));
+        assert_eq!(by_screen(&target, &pasted(3), FRESH), Some(Proof { by: ProofBy::Screen, queued: false }));
     }
 
     #[test]
@@ -198,8 +225,8 @@ mod tests {
     fn a_new_queue_mark_proves_a_long_message_and_an_old_one_does_not() {
         let mut target = seen(State::Busy, Some(InputRow::Ghost));
         target.verdict.queued = true;
-        assert_eq!(by_screen(&target, &pasted(41), true), Some(Proof { by: ProofBy::Screen, queued: true }));
-        assert_eq!(by_screen(&target, &pasted(41), false), None);
+        assert_eq!(by_screen(&target, &pasted(41), FRESH), Some(Proof { by: ProofBy::Screen, queued: true }));
+        assert_eq!(by_screen(&target, &pasted(41), Before::default()), None);
     }
 
     #[test]
@@ -214,12 +241,12 @@ mod tests {
         ];
         for (rows, proves) in cases {
             target.outside = rows.iter().map(|row| (*row).to_owned()).collect();
-            let proof = by_screen(&target, &pasted(41), false);
+            let proof = by_screen(&target, &pasted(41), Before::default());
             assert_eq!(proof, proves.then_some(Proof { by: ProofBy::Screen, queued: true }), "{rows:?}");
         }
         // Nor does it prove anything once it is no longer marked as queued, since the end may be missing.
         target.verdict.queued = false;
-        assert_eq!(by_screen(&target, &pasted(41), false), None);
+        assert_eq!(by_screen(&target, &pasted(41), Before::default()), None);
     }
 
     #[test]
@@ -228,5 +255,34 @@ mod tests {
         target.composer = None;
         target.outside = vec![signature().trailer()];
         assert_eq!(locate(&target, &pasted(3)), OwnText::Nowhere);
+    }
+
+    #[test]
+    fn an_unsigned_text_is_ours_only_as_the_whole_of_the_box() {
+        let ours = || Pasted::unsigned("please look at the tests".into());
+        let check = |ours: &Pasted, rows: &[&str], expected: OwnText| {
+            let mut target = seen(State::UserTyping, Some(InputRow::Typed));
+            target.composer = Some(boxed(rows, None));
+            assert_eq!(locate(&target, ours), expected, "{rows:?}");
+        };
+        let certain = |evidence: &str| OwnText::InBox { evidence: evidence.into(), certain: true };
+        check(&ours(), &["please look at", "the tests"], certain("the tests"));
+        check(&ours(), &["please look at the tests, all of them"], OwnText::Mixed);
+        check(&ours(), &["half a thought"], OwnText::Nowhere);
+        check(&Pasted::unsigned("y".into()), &["y"], certain("y"));
+        check(&Pasted::unsigned("y".into()), &["why?"], OwnText::Nowhere);
+        check(&Pasted::unsigned("прочитай".into()), &["прочитай"], certain("прочитай"));
+    }
+
+    #[test]
+    fn the_words_of_an_unsigned_text_prove_nothing_if_they_stood_there_before() {
+        let ours = Pasted::unsigned("please look at the tests".into());
+        let mut target = seen(State::Busy, Some(InputRow::Blank));
+        target.outside = vec!["❯ please look at the tests".into()];
+        assert!(by_screen(&target, &ours, FRESH).is_some());
+        assert_eq!(by_screen(&target, &ours, Before { was_shown: true, ..FRESH }), None);
+        target.verdict.queued = true;
+        assert_eq!(by_screen(&target, &ours, Before { was_shown: true, queue_was_empty: false }), None);
+        assert_eq!(by_screen(&target, &Pasted::unsigned("yes".into()), Before::default()), None);
     }
 }

@@ -39,6 +39,18 @@ pub fn composed_at(name: &str) -> Option<Timestamp> {
     Some(Timestamp::from_millis(time.and_utc().timestamp_millis()))
 }
 
+/// The archived emits that were composed after a time, oldest first; without one, all. Files with other names are not
+/// emits.
+pub fn newer_than(names: &[String], time: Option<Timestamp>) -> Vec<String> {
+    let mut newer: Vec<(Timestamp, &String)> = names
+        .iter()
+        .filter_map(|name| Some((composed_at(name)?, name)))
+        .filter(|(at, _)| time.is_none_or(|time| at.secs() > time.secs()))
+        .collect();
+    newer.sort_unstable();
+    newer.into_iter().map(|(_, name)| name.clone()).collect()
+}
+
 /// Limits on the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
@@ -80,6 +92,25 @@ mod tests {
             assert_eq!(file_name(at, "a1b2c3", reason), name);
             assert_eq!(composed_at(name), Some(at));
         }
+    }
+
+    #[test]
+    fn what_was_archived_after_the_last_ack_is_replayed_oldest_first() {
+        let names = [
+            "2026-05-11_20-42-03_aaaaaa_full-state.md",
+            "notes.md",
+            "2026-05-11_20-42-01_ffffff.md",
+            "2026-05-11_20-42-02_bbbbbb_resurface.md",
+        ]
+        .map(str::to_owned);
+        let check = |iso: Option<&str>, expected: &[&String]| {
+            let time = iso.and_then(Timestamp::parse_iso);
+            assert_eq!(newer_than(&names, time).iter().collect::<Vec<_>>(), expected, "{iso:?}");
+        };
+        check(None, &[&names[2], &names[3], &names[0]]);
+        check(Some("2026-05-11T20:42:01.999Z"), &[&names[3], &names[0]]);
+        check(Some("2026-05-11T13:42:02-07:00"), &[&names[0]]);
+        check(Some("2027-01-01T00:00:00Z"), &[]);
     }
 
     fn check(names: &[&str], limits: (u64, usize, usize), expected: &[&str]) {

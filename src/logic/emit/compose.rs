@@ -11,7 +11,7 @@ use crate::logic::signal::{Commit, Section, SectionKind};
 use crate::logic::time::Now;
 
 use super::clean;
-use super::dedup::stable_hash;
+use super::dedup::{stable_hash, standing_hash};
 use super::sections::{SECTIONS, SectionSpec};
 
 /// Largest body, in bytes. A paste of this size still fits every agent's input.
@@ -40,6 +40,8 @@ pub struct Draft<'a> {
     pub footer: Section,
     /// `monitor.emit_section_max_lines`.
     pub section_max_lines: usize,
+    /// What the delivery retires, whichever sections the page holds.
+    pub commits: Vec<Commit>,
 }
 
 /// Makes the emit.
@@ -92,8 +94,12 @@ pub fn compose(now: &Now, draft: &Draft<'_>) -> Emit {
     }
     body.push('\n');
     body.push_str(&signature.trailer());
+    commits.extend(draft.commits.iter().cloned());
+    let remember = |hash: String| Commit::RememberHash { hash, at_s: now.at.secs() };
+    let on_page = draft.sections.iter().filter(|section| told.contains(&section.kind));
+    commits.extend(standing_hash(on_page).map(remember));
     let stable_hash = stable_hash(&body);
-    commits.push(Commit::RememberHash { hash: stable_hash.clone(), at_s: now.at.secs() });
+    commits.push(remember(stable_hash.clone()));
     Emit { reason: draft.reason.to_owned(), at: now.at, signature, body, sections: told, stable_hash, commits }
 }
 
@@ -155,6 +161,7 @@ mod tests {
             sections,
             footer,
             section_max_lines: 50,
+            commits: Vec::new(),
         };
         compose(&now, &draft)
     }
@@ -234,6 +241,7 @@ mod tests {
             sections: Vec::new(),
             footer,
             section_max_lines: 50,
+            commits: Vec::new(),
         };
         let emit = compose(&Now::fixed(crate::logic::time::Timestamp::from_secs(9)), &draft);
         let header = emit.body.lines().next().unwrap();

@@ -20,7 +20,7 @@ use super::sections::spec;
 pub const RING_FILE: &str = "last-emit-stable-hash.ring";
 
 /// How far in the future a stamp may lie before it is taken for one from before the clock was set back.
-const CLOCK_SLACK: Duration = Duration::from_secs(60);
+pub(super) const CLOCK_SLACK: Duration = Duration::from_secs(60);
 
 /// What changes by itself within a line, and what it is replaced by (`protocol-facts` §4.12).
 static VOLATILE: LazyLock<[(Regex, &'static str); 3]> = LazyLock::new(|| {
@@ -45,12 +45,43 @@ pub fn stable_hash(body: &str) -> String {
         hasher.update(steady(line).as_bytes());
         hasher.update(b"\n");
     }
-    let mut hex = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        // Writing to a String cannot fail.
-        let _infallible = write!(hex, "{byte:02x}");
+    hex(hasher)
+}
+
+/// Hex SHA-256 of what stands among these sections: what pages and no delivery retires. `None` if nothing does.
+///
+/// Every emit tells what stands along with its news, so a condition that was told in any of them need not page alone.
+pub fn standing_hash<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Option<String> {
+    let mut hasher = Sha256::new();
+    let mut any = false;
+    for section in sections.into_iter().filter(|section| section.pages && stands(section)) {
+        any = true;
+        hasher.update(spec(section.kind).header().as_bytes());
+        for line in &section.lines {
+            hasher.update(b"\n");
+            hasher.update(steady(line).as_bytes());
+        }
+        hasher.update(b"\n");
     }
-    hex
+    any.then(|| hex(hasher))
+}
+
+/// Whether all that pages stands, and nothing of it is news that a delivery retires.
+pub fn only_stands(sections: &[Section]) -> bool {
+    sections.iter().filter(|section| section.pages).all(stands)
+}
+
+/// Whether a section stands for as long as its condition does.
+fn stands(section: &Section) -> bool {
+    section.commits.is_empty() && !spec(section.kind).own_cooldown
+}
+
+/// The digest in lower-case hex.
+fn hex(hasher: Sha256) -> String {
+    hasher.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _infallible = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// A line without what changes by itself.
@@ -189,6 +220,28 @@ mod tests {
         assert_eq!(quiet(&[section(SectionKind::ArmSupervisor, true, vec![])]), Some(day));
         assert_eq!(quiet(&[section(SectionKind::IdleWorkers, true, commit())]), Some(soon));
         assert_eq!(quiet(&[section(SectionKind::Decisions, false, vec![])]), Some(day));
+    }
+
+    #[test]
+    fn what_stands_has_a_hash_of_its_own_whatever_news_come_along() {
+        let section = |kind, line: &str, commits| Section {
+            kind,
+            lines: vec![line.into()],
+            commits,
+            pages: true,
+            windows: vec![],
+        };
+        let commit = || vec![Commit::RemoveState { path: "x".into() }];
+        let arm = || section(SectionKind::ArmSupervisor, "arm it", vec![]);
+        let bell = section(SectionKind::Bells, "  - w3", commit());
+        let decision = section(SectionKind::Decisions, "window=w3", vec![]);
+        let alone = standing_hash(&[arm()]);
+        assert!(alone.is_some());
+        assert_eq!(standing_hash(&[bell.clone(), arm(), decision.clone()]), alone);
+        assert_ne!(standing_hash(&[section(SectionKind::ArmSupervisor, "arm it now", vec![])]), alone);
+        assert_eq!(standing_hash(&[bell.clone(), decision.clone()]), None);
+        assert!(only_stands(&[arm()]));
+        assert!(!only_stands(&[arm(), bell]) && !only_stands(&[arm(), decision]));
     }
 
     #[test]

@@ -51,7 +51,7 @@ proptest! {
     ) {
         let now = Now::fixed(Timestamp::from_secs(1_778_532_121));
         let footer = Section { kind: SectionKind::Dashboard, lines: vec!["x".into()], commits: vec![], pages: false, windows: vec![] };
-        let draft = Draft { reason: "poll", nonce: "a1b2c3", repeat_of: None, workspace: &workspace, sections, footer, section_max_lines: max_lines };
+        let draft = Draft { reason: "poll", nonce: "a1b2c3", repeat_of: None, workspace: &workspace, sections, footer, section_max_lines: max_lines, commits: vec![] };
         let emit = compose(&now, &draft);
         let lines: Vec<&str> = emit.body.lines().collect();
 

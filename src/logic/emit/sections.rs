@@ -44,6 +44,7 @@ pub const SECTIONS: &[SectionSpec] = &[
         ..plain(SectionKind::IdleWorkers, "idle workers")
     },
     SectionSpec {
+        own_cooldown: true,
         footer: Some("(full snapshot; transitions only between snapshots)"),
         ..alone(SectionKind::WorkspaceSnapshot, "workspace snapshot", "poll-full-state")
     },

@@ -30,12 +30,13 @@ pub(super) fn of_tool_call(window: &WindowName, tool_use_id: &str) -> Fingerprin
 /// Fingerprint of a prompt whose tool call has no known id; the time keeps it apart from the same prompt later.
 pub(super) fn of_prompt(window: &WindowName, payload: &Payload, at_ms: i64) -> Fingerprint {
     let input = payload.tool_input.to_string();
+    let asked = if input == "null" { &payload.message } else { &input };
     fingerprint(&[
         window.as_str(),
         &payload.session_id,
         &payload.prompt_id,
         &payload.tool_name,
-        &input,
+        asked,
         &at_ms.to_string(),
     ])
 }
@@ -45,9 +46,10 @@ pub(super) fn of_prompt(window: &WindowName, payload: &Payload, at_ms: i64) -> F
 /// A permission notification says the same words each time, so its turn's id is part of it where the agent tells one.
 pub(super) fn of_notification(window: &WindowName, kind: &str, payload: &Payload) -> Fingerprint {
     if kind == "permission_prompt" && !payload.prompt_id.is_empty() {
-        return fingerprint(&[window.as_str(), kind, &payload.message, &payload.session_id, &payload.prompt_id]);
+        let message = payload.notification_message();
+        return fingerprint(&[window.as_str(), kind, message, &payload.session_id, &payload.prompt_id]);
     }
-    fingerprint(&[window.as_str(), kind, &payload.message])
+    fingerprint(&[window.as_str(), kind, payload.notification_message()])
 }
 
 /// Kind of a permission request.
@@ -102,10 +104,13 @@ fn text_field(value: &Value, key: &str) -> Option<String> {
 
 /// What is known of the tool call, for `tool_context` and `pending-tool/<window>.json`.
 ///
+/// `tool` and `input_summary` repeat the call in the form of the original tools, which read nothing else.
 /// `truncated` says that the input is not whole, so that nobody judges a command by half of it.
 pub(super) fn tool_context(payload: &Payload, tool_use_id: &str, at_s: i64) -> Value {
     let (input, truncated) = bounded(&payload.tool_input);
     let mut context = json!({
+        "tool": clean(&payload.tool_name, 200),
+        "input_summary": input.to_string().chars().take(200).collect::<String>(),
         "tool_name": clean(&payload.tool_name, 200),
         "tool_input": input,
         "tool_use_id": clean(tool_use_id, 200),

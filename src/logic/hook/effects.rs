@@ -18,7 +18,7 @@ const MAX_ID_CHARS: usize = 200;
 /// Most receipts from one prompt: it can quote older emits, the newest stands last.
 const MAX_RECEIPTS: usize = 8;
 /// Notifications that ask nothing of anybody (seen in the event list of 2.1.332).
-const INFORMATIONAL: &[&str] = &[
+pub(super) const INFORMATIONAL: &[&str] = &[
     "agent_completed",
     "auth_success",
     "computer_use_exit",
@@ -28,6 +28,15 @@ const INFORMATIONAL: &[&str] = &[
     "plugin_notification",
     "push_notification",
 ];
+
+/// The tool by which an agent asks its user a question.
+const QUESTION_TOOL: &str = "AskUserQuestion";
+/// What stands as the open tool while a tool server's dialog is open.
+const ELICITATION: &str = "elicitation";
+/// What the orchestrator is told instead of opening a question.
+const QUESTION_REFUSED: &str = "Not asked: the watcher pastes its reports into this pane, and a question dialog would \
+    swallow them. Write the question as plain text in your reply and end the turn; an answer comes as a message, here \
+    or through the watcher.";
 
 /// Where the hook runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +108,11 @@ pub enum Effect {
         /// The window.
         window: WindowName,
     },
+    /// Let the agent not do what it is about to do.
+    Refuse {
+        /// What the agent is told.
+        why: &'static str,
+    },
 }
 
 /// What this event changes.
@@ -106,6 +120,9 @@ pub fn effects_of(event: Event, payload: &Payload, context: &HookContext, prior:
     let mut effects = Vec::new();
     if event == Event::UserPromptSubmit {
         receipts(payload, context, now, &mut effects);
+    }
+    if event == Event::PreToolUse && context.is_target && payload.tool_name == QUESTION_TOOL {
+        effects.push(Effect::Refuse { why: QUESTION_REFUSED });
     }
     let Some(window) = &context.window else { return effects };
     let mut turn =
@@ -146,7 +163,9 @@ impl Turn<'_> {
         let mut beat = Heartbeat { last_turn_end: None, ..was.clone() };
         match self.event {
             Event::SessionStart => {
-                if payload.source != "compact" {
+                if payload.source == "compact" {
+                    beat = compacted(beat);
+                } else {
                     "session_start".clone_into(&mut beat.state);
                     beat = closed(beat);
                     beat.queued_prompts = 0;
@@ -174,6 +193,21 @@ impl Turn<'_> {
             }
             Event::PostToolUse => return self.after_tool(was, beat),
             Event::PermissionRequest => beat = self.request(beat),
+            Event::Elicitation => beat = self.elicitation(beat),
+            Event::ElicitationResult => {
+                if was.open_tool == ELICITATION {
+                    self.close(&was.open_decision);
+                    beat = closed(beat);
+                }
+                "busy".clone_into(&mut beat.state);
+            }
+            Event::PreCompact => {
+                if payload.trigger == "manual" && !was.is_working() {
+                    beat.before_compact.clone_from(&was.state);
+                }
+                "busy".clone_into(&mut beat.state);
+            }
+            Event::PostCompact => beat = compacted(beat),
             Event::Notification => return self.notification(was, beat).map(|beat| self.stamped(beat)),
             Event::Stop => {
                 beat = closed(beat);
@@ -200,8 +234,13 @@ impl Turn<'_> {
     fn after_tool(&mut self, was: &Heartbeat, mut beat: Heartbeat) -> Option<Heartbeat> {
         let id = &self.payload.tool_use_id;
         if !id.is_empty() {
-            let fingerprint = decision::of_tool_call(self.window, id);
-            self.effects.push(Effect::Close { window: self.window.clone(), fingerprint });
+            self.close(decision::of_tool_call(self.window, id).as_str());
+        }
+        if self.payload.hook_event_name == "PostToolUse" && self.payload.tool_name == "ScheduleWakeup" {
+            let delay_s = self.payload.tool_input.get("delaySeconds").and_then(Value::as_u64);
+            if let Some(delay_s) = delay_s.and_then(|delay| i64::try_from(delay).ok()) {
+                beat.schedule_wakeup(self.now.at.secs().saturating_add(delay_s));
+            }
         }
         let is_open = was.state == "permission_prompt" && !was.open_tool.is_empty() && was.open_tool != *id;
         if is_open {
@@ -234,6 +273,29 @@ impl Turn<'_> {
         beat
     }
 
+    /// A tool server asks the person something.
+    fn elicitation(&mut self, mut beat: Heartbeat) -> Heartbeat {
+        let payload = self.payload;
+        let fingerprint = if payload.elicitation_id.is_empty() {
+            decision::of_prompt(self.window, payload, self.now.at.millis())
+        } else {
+            decision::of_tool_call(self.window, &payload.elicitation_id)
+        };
+        let excerpt = decision::excerpt_of_message(&format!("{}: {}", payload.mcp_server_name, payload.message));
+        self.decide(ELICITATION, &fingerprint, excerpt, self.pending.clone().unwrap_or(Value::Null));
+        "permission_prompt".clone_into(&mut beat.state);
+        fingerprint.as_str().clone_into(&mut beat.open_decision);
+        ELICITATION.clone_into(&mut beat.open_tool);
+        beat
+    }
+
+    /// Closes a record, if this is the fingerprint of one.
+    fn close(&mut self, fingerprint: &str) {
+        if let Some(fingerprint) = Fingerprint::parse(fingerprint) {
+            self.effects.push(Effect::Close { window: self.window.clone(), fingerprint });
+        }
+    }
+
     /// The program wants attention.
     fn notification(&mut self, was: &Heartbeat, mut beat: Heartbeat) -> Option<Heartbeat> {
         let payload = self.payload;
@@ -241,7 +303,7 @@ impl Turn<'_> {
         let line = json!({
             "event": "Notification",
             "notification_type": kind,
-            "message": clean(&payload.message, 500),
+            "message": clean(payload.notification_message(), 500),
             "window": self.window,
             "ts": self.now.at.secs(),
         });
@@ -258,15 +320,19 @@ impl Turn<'_> {
                 return Some(beat);
             }
         }
+        if kind == "elicitation_dialog" && was.open_tool == ELICITATION {
+            // Its own event has told it.
+            return Some(beat);
+        }
         let pending_id = self.pending_field("tool_use_id");
-        let excerpt = decision::excerpt_of_message(&payload.message);
+        let excerpt = decision::excerpt_of_message(payload.notification_message());
         let context = self.pending.clone().unwrap_or(Value::Null);
         if kind == "permission_prompt" {
             let fingerprint = Fingerprint::parse(&was.open_decision).unwrap_or_else(|| match pending_id.as_deref() {
                 Some(id) => decision::of_tool_call(self.window, id),
                 None => decision::of_notification(self.window, &kind, payload),
             });
-            let tool = self.pending_field("tool_name").unwrap_or_default();
+            let tool = self.pending_tool_name().unwrap_or_default();
             let shown = match context.get("tool_input") {
                 Some(input) => decision::excerpt_of_tool(&tool, input),
                 None => excerpt,
@@ -320,6 +386,7 @@ impl Turn<'_> {
                     }
                 }
             }
+            Event::PreToolUse if self.effects.iter().any(|effect| matches!(effect, Effect::Refuse { .. })) => {}
             Event::PreToolUse => {
                 let context = decision::tool_context(self.payload, &self.payload.tool_use_id, self.now.at.secs());
                 self.write(pending_path, &context);
@@ -356,8 +423,8 @@ impl Turn<'_> {
     /// The marker of a failed turn, or the stamp of a limit.
     fn failure(&mut self, stem: &str) {
         let payload = self.payload;
-        let message = &payload.last_assistant_message;
-        let failure = classify(&payload.error, message);
+        let message = payload.error_message();
+        let failure = classify(payload.error_token(), message);
         let session_id = clean(&payload.session_id, MAX_ID_CHARS);
         let ts = self.now.at.secs();
         if failure.category == "rate_limit" {
@@ -374,7 +441,7 @@ impl Turn<'_> {
         } else {
             let marker = json!({
                 "ts": ts,
-                "error": clean(&payload.error, MAX_ID_CHARS),
+                "error": clean(payload.error_token(), MAX_ID_CHARS),
                 "category": failure.category,
                 "recovery": failure.recovery,
                 "last_msg": clean(message, 200),
@@ -392,13 +459,18 @@ impl Turn<'_> {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
+    /// Name of the pending tool, in our form of the file or the original's.
+    fn pending_tool_name(&self) -> Option<String> {
+        self.pending_field("tool_name").or_else(|| self.pending_field("tool"))
+    }
+
     /// The id of the tool call that a permission request is about: the payload's, else the pending tool's if it is the
     /// same call (requests carry no id on any version seen).
     fn pending_id(&self) -> Option<String> {
         if !self.payload.tool_use_id.is_empty() {
             return Some(clean(&self.payload.tool_use_id, MAX_ID_CHARS));
         }
-        let same_tool = self.pending_field("tool_name")? == self.payload.tool_name;
+        let same_tool = self.pending_tool_name()? == self.payload.tool_name;
         let (input, _) = super::payload::bounded(&self.payload.tool_input);
         let same_input = self.pending.as_ref()?.get("tool_input")? == &input;
         if same_tool && same_input { self.pending_field("tool_use_id") } else { None }
@@ -433,7 +505,7 @@ impl Turn<'_> {
         beat.window = self.window.to_string();
         payload.hook_event_name.clone_into(&mut beat.event);
         beat.last_activity = self.now.at.secs();
-        beat
+        beat.with_lists()
     }
 
     /// Adds a JSON file.
@@ -445,6 +517,14 @@ impl Turn<'_> {
     }
 }
 
+/// A compaction is over: one that a person asked for leaves the session as it was before.
+fn compacted(mut beat: Heartbeat) -> Heartbeat {
+    if !beat.before_compact.is_empty() {
+        beat.state = std::mem::take(&mut beat.before_compact);
+    }
+    beat
+}
+
 /// No prompt is open any more.
 fn closed(mut beat: Heartbeat) -> Heartbeat {
     beat.open_decision.clear();
@@ -453,7 +533,7 @@ fn closed(mut beat: Heartbeat) -> Heartbeat {
 }
 
 /// Whether a text can be a session id: it is handed to a command line when the session is resumed.
-fn is_session_id(text: &str) -> bool {
+pub fn is_session_id(text: &str) -> bool {
     (8..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 

@@ -53,7 +53,10 @@ impl Disk {
                         self.closed.push(fingerprint.to_string());
                     }
                 }
-                Effect::Touch { .. } | Effect::Append { .. } | Effect::MarkUnresolved { .. } => {}
+                Effect::Touch { .. }
+                | Effect::Append { .. }
+                | Effect::MarkUnresolved { .. }
+                | Effect::Refuse { .. } => {}
             }
         }
         self
@@ -252,4 +255,97 @@ fn a_failed_turn_leaves_a_marker_and_a_clean_stop_removes_it() {
         disk.hook("Stop", json!({}));
         assert!(!disk.files.contains_key(file), "{file}");
     }
+}
+
+#[test]
+fn only_the_orchestrators_questions_are_refused() {
+    let refused = |tool: &str, is_target: bool| {
+        let mut disk = Disk::default();
+        disk.hook_in("PreToolUse", json!({"tool_name": tool, "tool_use_id": "t1"}), &context(is_target));
+        let refused = disk.effects.iter().any(|effect| matches!(effect, Effect::Refuse { .. }));
+        (refused, disk.files.contains_key("pending-tool/w3.json"))
+    };
+    assert_eq!(refused("AskUserQuestion", true), (true, false));
+    assert_eq!(refused("AskUserQuestion", false), (false, true));
+    assert_eq!(refused("Bash", true), (false, true));
+}
+
+#[test]
+fn a_tool_servers_dialog_is_one_record_until_it_is_answered() {
+    let mut disk = Disk::default();
+    let asked =
+        json!({"mcp_server_name": "deploy", "message": "Which region?", "mode": "form", "elicitation_id": "e1"});
+    disk.hook("UserPromptSubmit", json!({"prompt": "go"})).hook("PreToolUse", bash("t1")).hook("Elicitation", asked);
+    disk.hook("Notification", json!({"notification_type": "elicitation_dialog", "message": "input needed"}));
+    let record = disk.decisions.values().next().unwrap();
+    assert_eq!((disk.decisions.len(), record.kind.as_str()), (1, "elicitation"));
+    assert_eq!(record.prompt_excerpt, "deploy: Which region?");
+    assert_eq!(disk.beat().state, "permission_prompt");
+    // Another tool of the batch ends meanwhile.
+    disk.hook("PostToolUse", bash("t2"));
+    assert_eq!(disk.beat().state, "permission_prompt");
+    disk.hook("ElicitationResult", json!({"mcp_server_name": "deploy", "action": "accept"}));
+    assert_eq!((disk.closed.len(), disk.beat().state.as_str()), (1, "busy"));
+}
+
+#[test]
+fn a_tool_servers_dialog_without_an_id_is_another_record_each_time() {
+    let mut disk = Disk::default();
+    disk.hook("Elicitation", json!({"mcp_server_name": "a", "message": "x"}));
+    disk.hook("Elicitation", json!({"mcp_server_name": "a", "message": "y"}));
+    assert_eq!(disk.decisions.len(), 2);
+}
+
+#[test]
+fn a_compaction_that_a_person_asked_for_leaves_the_session_as_it_was() {
+    let mut disk = Disk::default();
+    disk.hook("UserPromptSubmit", json!({"prompt": "go"})).hook("Stop", json!({}));
+    disk.hook("PreCompact", json!({"trigger": "manual"}));
+    assert_eq!(disk.beat().state, "busy");
+    disk.hook("SessionStart", json!({"source": "compact"}));
+    assert_eq!(disk.beat().state, "idle_prompt");
+    disk.hook("PostCompact", json!({"trigger": "manual"}));
+    assert_eq!(disk.beat().state, "idle_prompt");
+    // One that comes by itself is part of a turn.
+    disk.hook("UserPromptSubmit", json!({"prompt": "go"})).hook("PreCompact", json!({"trigger": "auto"}));
+    disk.hook("SessionStart", json!({"source": "compact"})).hook("PostCompact", json!({"trigger": "auto"}));
+    assert_eq!(disk.beat().state, "busy");
+}
+
+#[test]
+fn a_wakeup_that_the_agent_schedules_is_noted_and_kept() {
+    let mut disk = Disk::default();
+    disk.hook("PostToolUse", json!({"tool_name": "ScheduleWakeup", "tool_input": {"delaySeconds": 90}}));
+    disk.hook("Stop", json!({}));
+    assert_eq!(disk.beat().scheduled_wakeup_at(), Some(1_790_000_090));
+    for odd in [json!("soon"), json!(-5), json!(null), json!(1e300)] {
+        let mut disk = Disk::default();
+        disk.hook("PostToolUse", json!({"tool_name": "ScheduleWakeup", "tool_input": {"delaySeconds": odd}}));
+        assert_eq!(disk.beat().scheduled_wakeup_at(), None);
+    }
+}
+
+#[test]
+fn a_call_that_a_rule_refused_is_over() {
+    let mut disk = asked("t1");
+    let mut denied = bash("t1");
+    denied["reason"] = "outside the project".into();
+    disk.hook("PermissionDenied", denied);
+    assert_eq!((disk.closed.len(), disk.beat().state.as_str()), (1, "busy"));
+    assert!(!disk.files.contains_key("pending-tool/w3.json"));
+}
+
+#[test]
+fn the_originals_record_of_a_pending_tool_is_understood_and_ours_has_its_fields() {
+    let mut disk = Disk::default();
+    let pending = r#"{"tool":"Bash","input_summary":"{\"command\":\"ls\"}","ts":1759000000.5}"#;
+    disk.files.insert("pending-tool/w3.json".into(), pending.into());
+    disk.hook("Notification", json!({"message": "Claude needs your permission"}));
+    let record = disk.decisions.values().next().unwrap();
+    assert_eq!((record.kind.as_str(), &record.tool_context["tool"]), ("permission_prompt", &json!("Bash")));
+
+    disk.hook("PreToolUse", bash("t1"));
+    let ours: Value = serde_json::from_str(&disk.files["pending-tool/w3.json"]).unwrap();
+    assert_eq!(ours["tool"], "Bash");
+    assert_eq!(ours["input_summary"], r#"{"command":"touch x"}"#);
 }

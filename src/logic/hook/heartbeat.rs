@@ -7,49 +7,58 @@ use serde_json::Value;
 
 use crate::logic::ids::WindowName;
 
-/// The heartbeat of a window. Fields that other tools added survive a rewrite.
+/// The heartbeat of a window. Fields that other tools added survive a rewrite, in their own form.
+///
+/// Shape: a field of an unexpected type reads as missing: the original tools write `null` for what they do not know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Heartbeat {
     /// `busy`, `user_prompt`, `permission_prompt`, `idle_prompt`; other words say nothing about the pane.
+    #[serde(deserialize_with = "text")]
     pub state: String,
     /// When the last event came, seconds.
     #[serde(deserialize_with = "seconds")]
     pub last_activity: i64,
     /// Name of the last event.
+    #[serde(deserialize_with = "text")]
     pub event: String,
     /// The tool used last.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub last_tool: String,
     /// The agent's session.
+    #[serde(deserialize_with = "text")]
     pub session_id: String,
     /// The window's name.
+    #[serde(deserialize_with = "text")]
     pub window: String,
     /// The session's transcript, as the agent named it.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub transcript_path: String,
     /// The agent's permission mode: `default`, `acceptEdits`, `plan`, `bypassPermissions`, ...
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub permission_mode: String,
     /// The pane the agent runs in (`%12`), from its environment.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub pane: String,
     /// The turn's own id, where the version tells it.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub prompt_id: String,
     /// Prompts that were sent while this turn runs and will be turns of their own.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(deserialize_with = "count", skip_serializing_if = "is_zero")]
     pub queued_prompts: u32,
     /// Fingerprint of the record of the permission prompt that is open.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub open_decision: String,
     /// The tool call which that prompt is about, where known.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub open_tool: String,
     /// When the turn ended; only if the last event was a clean stop.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "maybe_seconds")]
     pub last_turn_end: Option<i64>,
-    /// Everything that others wrote: `external_waits`, `dismissed_waits`, `scheduled_wakeup_at`, ...
+    /// What the session was doing when a compaction that a person asked for began; it does that again afterwards.
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    pub before_compact: String,
+    /// Everything that others wrote: `external_waits`, `dismissed_waits`, ...
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
 }
@@ -79,8 +88,40 @@ impl Heartbeat {
 
     /// When the agent will wake itself, seconds.
     pub fn scheduled_wakeup_at(&self) -> Option<i64> {
-        self.other.get("scheduled_wakeup_at").and_then(whole_seconds)
+        self.other.get(WAKEUP).and_then(whole_seconds)
     }
+
+    /// Notes when the agent will wake itself.
+    pub(super) fn schedule_wakeup(&mut self, at_s: i64) {
+        self.other.insert(WAKEUP.to_owned(), Value::from(at_s));
+    }
+
+    /// The heartbeat with the two lists that the original tools always write and expect.
+    pub(super) fn with_lists(mut self) -> Self {
+        for key in ["external_waits", "dismissed_waits"] {
+            let list = self.other.entry(key.to_owned()).or_insert(Value::Null);
+            if !list.is_array() {
+                *list = Value::Array(Vec::new());
+            }
+        }
+        self
+    }
+}
+
+/// Name of the field that says when the agent will wake itself.
+const WAKEUP: &str = "scheduled_wakeup_at";
+
+/// A string; anything else reads as empty.
+fn text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => text,
+        _ => String::new(),
+    })
+}
+
+/// A small count; anything else reads as zero.
+fn count<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_u64().and_then(|count| u32::try_from(count).ok()).unwrap_or(0))
 }
 
 /// Seconds as an integer; other writers use fractions.
@@ -119,6 +160,23 @@ mod tests {
         let again: Value = serde_json::to_value(&beat).unwrap();
         assert_eq!((&again["x"], &again["external_waits"][0]["id"]), (&Value::from(1), &Value::from("77")));
         assert!(again.get("last_turn_end").is_none());
+    }
+
+    #[test]
+    fn what_the_original_does_not_know_it_writes_as_null() {
+        let text = r#"{"state":"busy","last_activity":5,"event":null,"last_tool":null,"session_id":null,"window":"w3","external_waits":[],"dismissed_waits":[]}"#;
+        let beat = Heartbeat::parse(text).unwrap();
+        assert_eq!((beat.state.as_str(), beat.session_id.as_str(), beat.window.as_str()), ("busy", "", "w3"));
+    }
+
+    #[test]
+    fn the_lists_are_always_there_and_never_emptied() {
+        let lists = |text: &str| {
+            let beat: Value = serde_json::to_value(Heartbeat::parse(text).unwrap().with_lists()).unwrap();
+            (beat["external_waits"].to_string(), beat["dismissed_waits"].to_string())
+        };
+        assert_eq!(lists(r#"{"external_waits":null}"#), ("[]".to_owned(), "[]".to_owned()));
+        assert_eq!(lists(r#"{"external_waits":[{"kind":"ci"}]}"#), (r#"[{"kind":"ci"}]"#.to_owned(), "[]".to_owned()));
     }
 
     #[test]

@@ -10,16 +10,28 @@
 //! the later notification knows that it has been told. When that tool call ends, the prompt was answered in the pane,
 //! and its record is closed. `idle_prompt` keeps the protocol's fingerprint (window, kind, message).
 
+mod audit;
 mod decision;
 mod effects;
 mod failure;
 mod heartbeat;
+mod install;
+mod json;
+mod notification;
+mod part;
 mod payload;
+mod place;
 mod receipt;
 mod settings;
 
-pub use effects::{Effect, HookContext, Prior, effects_of};
+pub use audit::{Audited, Machine, audit};
+pub use effects::{Effect, HookContext, Prior, effects_of, is_session_id};
 pub use heartbeat::Heartbeat;
+pub use install::{Change, Edited, install, uninstall};
+pub use json::Mistake;
+pub use notification::{Notification, asked_since};
+pub use part::Part;
 pub use payload::{Event, Payload};
+pub use place::{Above, Place, Standing, of_pane, standing};
 pub use receipt::Receipt;
-pub use settings::{HookCommand, claude_settings};
+pub use settings::{HookCommand, HookLine, Hooked, Version, commands_of, version_of, wanted};

@@ -113,13 +113,19 @@ pub struct Judgement {
     pub cycle_cutoff: Duration,
 }
 
+/// How long nothing may move before a watcher counts as wedged: four cycles of the slower of the emit cadence and the
+/// measured average, and 15 minutes at least.
+pub fn wedge_cutoff(interval: Duration, ema: Duration) -> Duration {
+    interval.max(ema).saturating_mul(4).max(Duration::from_secs(900))
+}
+
 /// Judges the facts for a watcher whose emit cadence is `interval`.
 ///
 /// `dead_cutoff` is how old a heartbeat may be before the watcher counts as dead; it only ever raises the usual
 /// five intervals.
 pub fn judge(facts: &Facts, interval: Duration, dead_cutoff: Option<Duration>) -> Judgement {
     let slowest = interval.max(facts.ema);
-    let wedge_cutoff = slowest.saturating_mul(4).max(Duration::from_secs(900));
+    let wedge_cutoff = wedge_cutoff(interval, facts.ema);
     let cycle_cutoff = slowest.saturating_mul(6).max(Duration::from_secs(1800));
     let movement = [facts.progress, facts.cycle, facts.other_movement].into_iter().flatten().min();
     let dead = interval.saturating_mul(5).max(dead_cutoff.unwrap_or_default());

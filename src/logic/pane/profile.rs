@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+use crate::logic::hook::Hooked;
 use crate::logic::screen::ScreenRules;
 
 /// What a paste while a turn runs does.
@@ -22,6 +23,8 @@ pub enum BusyPaste {
 pub struct PasteTraits {
     /// Whether it understands paste frames (bracketed paste).
     pub bracketed: bool,
+    /// Whether it numbers folded pastes and never uses a number again while it runs.
+    pub numbered_folds: bool,
     /// What happens while a turn runs.
     pub busy: BusyPaste,
     /// Texts of which one stands on the screen whenever the input box is live; for checks inside the tmux server.
@@ -84,6 +87,8 @@ pub struct Profile {
     pub transcript: Option<String>,
     /// Whether it runs hooks that report starts, ends and blocks.
     pub hooks: bool,
+    /// The events of its hooks that we take in, by name; empty where we can't set them up.
+    pub hook_events: Vec<Hooked>,
 }
 
 #[cfg(test)]

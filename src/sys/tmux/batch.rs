@@ -31,6 +31,15 @@ pub(super) enum Answer {
     Failed(String),
 }
 
+/// Questions of which the later ones may depend on the answers to earlier ones.
+pub(super) trait Dialogue {
+    /// The next question; `None` if there is none unless an answer brings one.
+    fn next(&mut self) -> Option<Ask>;
+
+    /// Takes the answer to the oldest question that has none.
+    fn take(&mut self, answer: Answer);
+}
+
 /// tmux's words for a pane that is not there; both forms of asking answer with them.
 const NO_PANE: &str = "can't find pane";
 
@@ -88,9 +97,10 @@ pub(super) fn ask_capture(request: &CaptureRequest) -> Ask {
 }
 
 impl Ask {
-    /// The line that a control client sends.
-    pub(super) fn line(&self) -> String {
-        quoted(&self.command)
+    /// Appends the line that a control client sends.
+    pub(super) fn write_line(&self, text: &mut String) {
+        text.push_str(&quoted(&self.command));
+        text.push('\n');
     }
 
     /// The form in a chain, where a failing command would take all later ones with it: a missing pane is answered by
@@ -198,9 +208,14 @@ mod tests {
     #[test]
     fn a_capture_asks_for_its_rows_and_colours_only_when_wanted() {
         let request = CaptureRequest { pane: PaneId::new(3), rows: Some((38, 49)), styled: true };
-        assert_eq!(ask_capture(&request).line(), "capture-pane -e -p -E 49 -S 38 -t '%3'");
+        let line = |request| {
+            let mut text = String::new();
+            ask_capture(request).write_line(&mut text);
+            text
+        };
+        assert_eq!(line(&request), "capture-pane -e -p -E 49 -S 38 -t '%3'\n");
         let request = CaptureRequest { pane: PaneId::new(3), rows: None, styled: false };
-        assert_eq!(ask_capture(&request).line(), "capture-pane -p -t '%3'");
+        assert_eq!(line(&request), "capture-pane -p -t '%3'\n");
     }
 
     #[test]

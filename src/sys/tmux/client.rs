@@ -3,6 +3,7 @@
 //! After a failure the control client is left alone for one second, then two, up to a minute; meanwhile every question
 //! is still answered. Acts never go over the control client.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,11 +14,11 @@ use tokio::time::{Instant, timeout};
 use crate::logic::ids::WindowId;
 use crate::logic::snapshot::TmuxView;
 
-use super::batch::{Answer, Ask, ask_capture, ask_identity, ask_panes, ask_windows};
+use super::batch::{Answer, Ask, Dialogue, ask_capture, ask_identity, ask_panes, ask_windows};
 use super::control::{Control, choose_session};
 use super::oneshot::{Socket, ask_all, timed_out};
 use super::parse::{WINDOW_FORMAT, WindowRow, parse_identity, parse_panes, parse_rows, parse_windows};
-use super::{ActOutcome, Capture, CaptureRequest, GuardedAct, Tmux, TmuxError, TmuxEvent, bells, guard};
+use super::{ActOutcome, Capture, CaptureRequest, GuardedAct, Reading, Tmux, TmuxError, TmuxEvent, bells, guard};
 
 /// How long one call may take. A sweep of 200 panes takes 30 ms; a server that is this late is stuck.
 const DEADLINE: Duration = Duration::from_secs(4);
@@ -27,6 +28,8 @@ const BACK_OFF_FIRST: Duration = Duration::from_secs(1);
 const BACK_OFF_MAX: Duration = Duration::from_secs(60);
 /// Clients that have not ended although their input is closed; with this many, a stuck server gets no more.
 const MAX_LIVE: usize = 2;
+/// What captures are for, for errors.
+const READING: &str = "reading screens";
 
 /// Why reads do not go over the control client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,8 +144,13 @@ impl TmuxClient {
         timeout(self.deadline, both).await.unwrap_or_else(|_| Err(timed_out(doing, self.deadline)))
     }
 
-    /// The answers of the control client; `None` if it can't be used, which the breaker remembers.
+    /// The answers of the control client; `None` if it can't be used.
     async fn ask_control(&self, asks: &[Ask], doing: &'static str) -> Option<Vec<Answer>> {
+        self.with_control(async |control| control.exchange(asks, doing).await).await
+    }
+
+    /// Uses the control client; `None` if it can't be used, which the breaker remembers.
+    async fn with_control<R>(&self, talk: impl AsyncFnOnce(&mut Control) -> Result<R, TmuxError>) -> Option<R> {
         // A second caller does not wait for the first; it uses a process.
         let mut place = self.control.try_lock().ok()?;
         // Taken out while in use: a caller that gives up halfway leaves no half-read answers behind, since the client
@@ -156,14 +164,14 @@ impl TmuxClient {
                 Some(control) => control,
                 None => self.connect().await?,
             };
-            let answers = control.exchange(asks, doing).await.map_err(|_| Mode::Failed)?;
-            Ok((control, answers))
+            let said = talk(&mut control).await.map_err(|_| Mode::Failed)?;
+            Ok((control, said))
         };
         match timeout(self.deadline / 2, attempt).await.unwrap_or(Err(Mode::TimedOut)) {
-            Ok((control, answers)) => {
+            Ok((control, said)) => {
                 *place = Some(control);
                 lock(&self.breaker).works();
-                Some(answers)
+                Some(said)
             }
             Err(mode) => {
                 lock(&self.breaker).fails(mode, Instant::now());
@@ -201,23 +209,35 @@ impl Tmux for TmuxClient {
     }
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
-        const DOING: &str = "reading screens";
         if requests.is_empty() {
             return Ok(Vec::new());
         }
         let asks: Vec<Ask> = requests.iter().map(ask_capture).collect();
-        let answers = self.ask(&asks, DOING).await?;
+        let answers = self.ask(&asks, READING).await?;
         if answers.len() != requests.len() {
-            return Err(missing(DOING));
+            return Err(missing(READING));
         }
-        let read = |answer: Answer| {
-            if answer.is_no_pane() {
-                Ok(Capture::Gone)
-            } else {
-                text(answer, DOING).map(|raw| Capture::Rows(parse_rows(&raw)))
+        answers.into_iter().map(captured).collect()
+    }
+
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+        let both = async {
+            let mut asked = Asked::begin(reading);
+            if self.with_control(async |control| control.converse(&mut asked, READING).await).await.is_some() {
+                return asked.end();
+            }
+            let mut asked = Asked::begin(reading);
+            loop {
+                let asks: Vec<Ask> = std::iter::from_fn(|| asked.next()).collect();
+                if asks.is_empty() {
+                    return asked.end();
+                }
+                for answer in ask_all(&self.socket, &asks, self.deadline, READING).await? {
+                    asked.take(answer);
+                }
             }
         };
-        answers.into_iter().map(read).collect()
+        timeout(self.deadline, both).await.unwrap_or_else(|_| Err(timed_out(READING, self.deadline)))
     }
 
     async fn act(&self, act: &GuardedAct) -> Result<ActOutcome, TmuxError> {
@@ -231,6 +251,46 @@ impl Tmux for TmuxClient {
         let answers = self.ask(&[ask_windows(WINDOW_FORMAT)], bells::DOING).await?;
         bells::clear(&self.socket, &windows(answers, bells::DOING)?, wanted, self.deadline).await
     }
+}
+
+/// A reading, and which of its questions are under way.
+struct Asked<'a> {
+    reading: &'a mut dyn Reading,
+    unanswered: VecDeque<(usize, CaptureRequest)>,
+    /// What tmux refused, if it did; the exchange goes on, since the client is none the worse for it.
+    refused: Result<(), TmuxError>,
+}
+
+impl<'a> Asked<'a> {
+    fn begin(reading: &'a mut dyn Reading) -> Self {
+        reading.begin();
+        Self { reading, unanswered: VecDeque::new(), refused: Ok(()) }
+    }
+
+    fn end(self) -> Result<(), TmuxError> {
+        if self.unanswered.is_empty() { self.refused } else { Err(missing(READING)) }
+    }
+}
+
+impl Dialogue for Asked<'_> {
+    fn next(&mut self) -> Option<Ask> {
+        let (tag, request) = self.reading.next()?;
+        self.unanswered.push_back((tag, request));
+        Some(ask_capture(&request))
+    }
+
+    fn take(&mut self, answer: Answer) {
+        let asked = self.unanswered.pop_front().ok_or_else(|| missing(READING));
+        match asked.and_then(|asked| Ok((asked, captured(answer)?))) {
+            Ok(((tag, request), capture)) => self.reading.take(tag, request, capture),
+            Err(error) => self.refused = Err(error),
+        }
+    }
+}
+
+/// What a capture gave.
+fn captured(answer: Answer) -> Result<Capture, TmuxError> {
+    if answer.is_no_pane() { Ok(Capture::Gone) } else { Ok(Capture::Rows(parse_rows(&text(answer, READING)?))) }
 }
 
 /// The rows of the one answer about windows.

@@ -9,6 +9,7 @@
 //! 3.3a). So tmux is given an end of the pipe that reads as well as writes: it can't break, and it is wide enough for
 //! all replies that are ever outstanding.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Stdio;
@@ -24,7 +25,7 @@ use tokio::sync::{broadcast, mpsc};
 use crate::logic::ids::SessionId;
 use crate::sys::seed::mark;
 
-use super::batch::{Answer, Ask, print, quoted, words};
+use super::batch::{Answer, Ask, Dialogue, print, quoted, words};
 use super::framer::{Frame, Framer, TmuxEvent};
 use super::oneshot::{Socket, complaint_error, program, spawn_error};
 use super::parse::WindowRow;
@@ -32,7 +33,7 @@ use super::{TmuxError, WindowId};
 
 /// Replies outstanding at once. tmux keeps unread replies in memory without bound (issue 5553), and eight captures are
 /// a few screenfuls.
-const IN_FLIGHT: usize = 8;
+const IN_FLIGHT: usize = 16;
 
 /// Room in the pipe, the most that anybody may ask of Linux by default.
 const PIPE_BYTES: usize = 1 << 20;
@@ -99,39 +100,77 @@ impl Control {
 
     /// Asks everything and waits for every answer, in order.
     ///
-    /// The last question is a number of our own: if its answer is not exactly that, questions and answers do not
-    /// belong together (a hook of the user's that prints, a pane that imitates tmux), and none of them is used.
-    /// Errors: any error ends the use of this client.
+    /// Errors: as [`Self::converse`].
     pub(super) async fn exchange(&mut self, asks: &[Ask], doing: &'static str) -> Result<Vec<Answer>, TmuxError> {
+        let mut list = List { unasked: asks.iter(), answers: Vec::with_capacity(asks.len()) };
+        self.converse(&mut list, doing).await?;
+        Ok(list.answers)
+    }
+
+    /// Asks what the dialogue asks, and gives it the answers in the same order, until it has no more questions.
+    ///
+    /// Behind the last question goes a number of our own: if its answer is not exactly that, questions and answers do
+    /// not belong together (a hook of the user's that prints, a pane that imitates tmux), and none of them is used.
+    /// Errors: any error ends the use of this client, and no answer may be used.
+    pub(super) async fn converse(&mut self, dialogue: &mut dyn Dialogue, doing: &'static str) -> Result<(), TmuxError> {
         if !matches!(self.incoming.try_recv(), Err(mpsc::error::TryRecvError::Empty)) {
             return Err(io(doing, "the control client ended or sent what was not asked for"));
         }
-        let nonce = mark();
-        let lines: Vec<String> = asks.iter().map(Ask::line).chain([quoted(&print(&nonce))]).collect();
-        let mut unsent = lines.iter();
-        let mut answers = Vec::with_capacity(lines.len());
-        while answers.len() < lines.len() {
-            let outstanding = lines.len() - unsent.len() - answers.len();
-            if outstanding <= IN_FLIGHT / 2 && unsent.len() > 0 {
-                let mut text = String::new();
-                for line in unsent.by_ref().take(IN_FLIGHT - outstanding) {
-                    text.push_str(line);
-                    text.push('\n');
+        // What was asked and is not answered yet; a mark stands for itself, a question for `None`.
+        let mut outstanding: VecDeque<Option<String>> = VecDeque::with_capacity(IN_FLIGHT + 1);
+        // Nothing asked needs no mark.
+        let mut is_marked = true;
+        let mut text = String::new();
+        loop {
+            if outstanding.len() <= IN_FLIGHT / 2 {
+                text.clear();
+                while outstanding.len() < IN_FLIGHT {
+                    let Some(ask) = dialogue.next() else { break };
+                    ask.write_line(&mut text);
+                    outstanding.push_back(None);
+                    is_marked = false;
                 }
-                self.stdin.write_all(text.as_bytes()).await.map_err(|why| io(doing, &why.to_string()))?;
+                // The mark goes with the last questions, so that it costs no wait of its own.
+                if outstanding.len() < IN_FLIGHT && !is_marked {
+                    let mark = mark();
+                    text.push_str(&quoted(&print(&mark)));
+                    text.push('\n');
+                    outstanding.push_back(Some(mark));
+                    is_marked = true;
+                }
+                if !text.is_empty() {
+                    self.stdin.write_all(text.as_bytes()).await.map_err(|why| io(doing, &why.to_string()))?;
+                }
             }
-            match self.incoming.recv().await {
-                Some(Incoming::Reply(answer)) => answers.push(answer),
+            let Some(asked) = outstanding.pop_front() else { return Ok(()) };
+            let answer = match self.incoming.recv().await {
+                Some(Incoming::Reply(answer)) => answer,
                 Some(Incoming::Broken(why)) => return Err(io(doing, why)),
                 Some(Incoming::Ended(words)) => return Err(io(doing, &format!("the control client ended: {words}"))),
                 Some(Incoming::Attached(_)) | None => return Err(io(doing, "the control client ended")),
+            };
+            match asked {
+                None => dialogue.take(answer),
+                Some(mark) if answer == Answer::Text(format!("{mark}\n").into_bytes()) => {}
+                Some(_) => return Err(io(doing, "answers do not belong to their questions")),
             }
         }
-        if answers.pop() == Some(Answer::Text(format!("{nonce}\n").into_bytes())) {
-            Ok(answers)
-        } else {
-            Err(io(doing, "answers do not belong to their questions"))
-        }
+    }
+}
+
+/// Questions of a list, and their answers.
+struct List<'a> {
+    unasked: std::slice::Iter<'a, Ask>,
+    answers: Vec<Answer>,
+}
+
+impl Dialogue for List<'_> {
+    fn next(&mut self) -> Option<Ask> {
+        self.unasked.next().cloned()
+    }
+
+    fn take(&mut self, answer: Answer) {
+        self.answers.push(answer);
     }
 }
 

@@ -107,6 +107,20 @@ pub enum Capture {
     Gone,
 }
 
+/// Who reads many screens and does its work on each while tmux is busy with the next ones.
+pub trait Reading {
+    /// Starts over. Answers that were taken before may have been false (a control client that failed midway) and are
+    /// dropped.
+    fn begin(&mut self);
+
+    /// The next question, with a number by which its answer is known; `None` if there is none unless an answer brings
+    /// one.
+    fn next(&mut self) -> Option<(usize, CaptureRequest)>;
+
+    /// Takes in an answer.
+    fn take(&mut self, tag: usize, request: CaptureRequest, capture: Capture);
+}
+
 /// A key by tmux's own name. Only these are ever pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
@@ -194,6 +208,23 @@ pub trait Tmux {
 
     /// Reads rows of panes, one answer a request, in request order.
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError>;
+
+    /// Reads rows of panes while more questions turn up: what `reading` asks, in its order, each answer given back to it.
+    ///
+    /// Errors: as for [`Tmux::capture`]; what was given back so far is then not to be used.
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+        reading.begin();
+        loop {
+            let asked: Vec<(usize, CaptureRequest)> = std::iter::from_fn(|| reading.next()).collect();
+            if asked.is_empty() {
+                return Ok(());
+            }
+            let requests: Vec<CaptureRequest> = asked.iter().map(|(_, request)| *request).collect();
+            for ((tag, request), capture) in asked.into_iter().zip(self.capture(&requests).await?) {
+                reading.take(tag, request, capture);
+            }
+        }
+    }
 
     /// Checks and acts in one server-side command list. Never called but by `daemon::actuate`.
     ///

@@ -43,6 +43,11 @@ impl Dice {
         self.millis(from * 1000, to * 1000)
     }
 
+    /// A time that is this long on average, and up to twice as long.
+    pub(crate) fn span(&mut self, average: Duration) -> Duration {
+        self.millis(0, u64::try_from(average.as_millis()).unwrap_or(u64::MAX / 4) * 2)
+    }
+
     /// Further dice that roll on their own.
     pub(crate) fn split(&mut self) -> Self {
         Self::new(self.next())

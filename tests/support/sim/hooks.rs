@@ -111,6 +111,7 @@ fn carry_out(state: &StateDir, effect: &Effect, now: &Now) -> io::Result<()> {
             decisions::mark_unresolved(state, window)?;
             set_time(&state.at("decisions"), now.at).or_else(absent)
         }
+        Effect::Refuse { .. } => Ok(()),
     }
 }
 
@@ -120,7 +121,7 @@ fn absent(error: io::Error) -> io::Result<()> {
 }
 
 /// Sets a file's modification time to the machine's clock.
-fn set_time(path: &Path, at: Timestamp) -> io::Result<()> {
+pub(crate) fn set_time(path: &Path, at: Timestamp) -> io::Result<()> {
     let since = Duration::from_millis(u64::try_from(at.millis()).unwrap_or(0));
     File::open(path)?.set_modified(SystemTime::UNIX_EPOCH + since)
 }

@@ -51,6 +51,8 @@ pub(crate) struct Weather {
     pub(crate) deaf_until: Option<Duration>,
     /// What becomes of the next calls.
     pub(crate) next: VecDeque<Lost>,
+    /// What becomes of the next acts.
+    pub(crate) next_acts: VecDeque<Lost>,
     /// How much later than usual an agent draws a paste.
     pub(crate) echo: Duration,
     /// How many Enters agents will not take.
@@ -397,6 +399,12 @@ impl Machine {
     /// What is to happen right after the watcher's next act.
     pub(crate) fn after_next_act(&mut self, strike: impl FnOnce(&mut Self) + 'static) {
         self.after_act.push(Box::new(strike));
+    }
+
+    /// Nothing is to happen around the next act any more.
+    pub(crate) fn no_strikes(&mut self) {
+        self.before_act.clear();
+        self.after_act.clear();
     }
 
     /// A window.

@@ -30,7 +30,7 @@ const ECHO: Duration = Duration::from_millis(60);
 #[derive(Clone)]
 pub(crate) struct SimTmux {
     machine: Rc<RefCell<Machine>>,
-    /// Rings when something happened.
+    /// Rings when the watcher did something.
     pub(crate) stirred: Rc<Notify>,
 }
 
@@ -54,7 +54,6 @@ impl SimTmux {
 
     /// The machine, to do something to it. Not to be held over an `await`.
     pub(crate) fn touch(&self) -> RefMut<'_, Machine> {
-        self.stirred.notify_one();
         self.machine.borrow_mut()
     }
 
@@ -70,7 +69,9 @@ impl SimTmux {
             let mut machine = self.machine.borrow_mut();
             let now = machine.now().uptime;
             let wait = machine.weather.deaf_until.map(|until| until.saturating_sub(now)).unwrap_or_default();
-            (wait, machine.weather.next.pop_front())
+            let acts = deadline == ACT_DEADLINE;
+            let lost = if acts { machine.weather.next_acts.pop_front() } else { None };
+            (wait, lost.or_else(|| machine.weather.next.pop_front()))
         };
         if wait >= deadline || lost == Some(Lost::Question) {
             tokio::time::sleep(deadline).await;

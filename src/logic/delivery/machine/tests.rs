@@ -59,6 +59,8 @@ struct Script {
     clock: Duration,
     /// When Enter was pressed.
     entered_at: Vec<Duration>,
+    /// The fold that was written down.
+    noted: Option<Fold>,
 }
 
 impl Script {
@@ -73,6 +75,7 @@ impl Script {
             proof_after_enters: None,
             clock: Duration::from_secs(1000),
             entered_at: Vec::new(),
+            noted: None,
         }
     }
 
@@ -95,6 +98,11 @@ impl Script {
                     self.enters += 1;
                     self.entered_at.push(self.clock);
                     self.enter[(self.enters - 1).min(self.enter.len() - 1)].clone()
+                }
+                Step::NoteFold(fold) => {
+                    assert_eq!(self.enters, 0, "a fold is written down before Enter");
+                    self.noted = Some(fold);
+                    Happened::Noted
                 }
                 Step::Prove => Happened::Proofs(
                     self.proof_after_enters.filter(|(needed, _)| self.enters >= *needed).map(|(_, proof)| proof),
@@ -273,9 +281,14 @@ fn the_screen_is_no_witness_when_it_is_switched_off() {
 }
 
 fn settle(looks: &[Target]) -> (Outcome, Script) {
+    settle_with(None, looks)
+}
+
+/// Settles an earlier delivery of which this fold was written down.
+fn settle_with(fold: Option<Fold>, looks: &[Target]) -> (Outcome, Script) {
     let mut pane = Script::new(looks);
     let seen = seen(State::Idle, None);
-    let delivery = Delivery::settle_earlier(pasted(), (seen.key, seen.pid), LIMITS, pane.clock);
+    let delivery = Delivery::settle_earlier(pasted(), (seen.key, seen.pid), fold, LIMITS, pane.clock);
     let outcome = pane.run(delivery);
     (outcome, pane)
 }
@@ -357,4 +370,81 @@ fn nothing_is_settled_while_the_pane_cannot_be_read() {
     let (outcome, pane) = settle(&[Target::CannotTell("no answer".into())]);
     assert_eq!(outcome, Outcome::Held(Hold::CannotTell));
     assert_eq!((pane.pastes, pane.enters), (0, 0));
+}
+
+fn noted(text: &str, agent_pid: u32) -> Fold {
+    Fold { text: text.into(), agent_pid }
+}
+
+#[test]
+fn a_fold_is_written_down_before_enter_and_looked_at_again() {
+    let mut pane = Script::new(&[idle(), own_chip(), own_chip(), submitted()]);
+    assert_eq!(pane.run(fresh()).code(), 0);
+    assert_eq!(pane.noted, Some(noted("[Pasted text #1 +41 lines]", 43)));
+    assert_eq!((pane.pastes, pane.enters), (1, 1));
+    // What changes while it is written down is seen.
+    let mut pane = Script::new(&[idle(), own_chip(), in_box(&["[Pasted text #1 +41 lines] y"], None)]);
+    assert_eq!((pane.run(fresh()).code(), pane.enters), (4, 0));
+}
+
+#[test]
+fn a_fold_that_was_written_down_is_sent_after_a_restart_and_no_other_is() {
+    let known = "[Pasted text #1 +41 lines]";
+    let check = |fold: Option<Fold>, target: Target, sent: bool| {
+        let what = format!("{fold:?} {target:?}");
+        let (outcome, pane) = settle_with(fold, &[target]);
+        assert_eq!(pane.enters > 0, sent, "{what}");
+        assert!(sent || outcome == Outcome::Held(Hold::Unproven), "{what}");
+    };
+    check(Some(noted(known, 43)), own_chip(), true);
+    check(None, own_chip(), false);
+    check(Some(noted("[Pasted text #2 +41 lines]", 43)), own_chip(), false);
+    // Another process of the agent in the same pane counts from the beginning.
+    check(Some(noted(known, 44)), own_chip(), false);
+    let chip = || Some(Chip { text: known.into(), lines: Some(41) });
+    check(Some(noted(known, 43)), in_box(&["[Pasted text #1 +41 lines] y"], chip()), false);
+    let other = |change: &dyn Fn(&mut Seen)| {
+        let Target::Present(mut seen) = own_chip() else { unreachable!() };
+        change(&mut seen);
+        Target::Present(seen)
+    };
+    check(Some(noted(known, 43)), other(&|seen| seen.numbered_folds = false), false);
+    check(Some(noted(known, 43)), other(&|seen| seen.agent_pid = None), false);
+    // Without a number two folds of a size look the same.
+    let bare = "[Pasted ~41 lines]";
+    let bare_box = in_box(&[bare], Some(Chip { text: bare.into(), lines: Some(41) }));
+    check(Some(noted(bare, 43)), bare_box.clone(), false);
+    let mut pane = Script::new(&[idle(), bare_box, submitted()]);
+    assert_eq!((pane.run(fresh()).code(), pane.noted), (0, None));
+}
+
+#[test]
+fn a_text_that_is_only_to_be_placed_gets_no_enter() {
+    for shown in [own_text(), own_chip()] {
+        let mut pane = Script::new(&[idle(), shown]);
+        assert_eq!(pane.run(fresh().without_enter()), Outcome::Placed);
+        assert_eq!((pane.pastes, pane.enters), (1, 0));
+    }
+    let mut pane = Script::new(&[idle()]);
+    assert_eq!(pane.run(fresh().without_enter()).code(), 4);
+}
+
+#[test]
+fn a_prompt_hook_proves_an_unsigned_text_only_once_the_box_has_let_go_of_it() {
+    let words = || Pasted::unsigned("please look at the tests".into());
+    let shown = in_box(&["please look at the tests"], None);
+    let mut pane = Script::new(&[idle(), shown.clone(), shown, idle()]);
+    pane.proof_after_enters = Some(hook_after(1));
+    let mut delivery = Delivery::new(words(), LIMITS);
+    delivery.limits.screen_counts = false;
+    assert_eq!(pane.run(delivery), Outcome::Received(Proof { by: ProofBy::Hook, queued: false }));
+    // A look before the paste, one at the text, one that shows it still there, one that shows it gone.
+    assert_eq!(pane.looked, 4);
+    // While an earlier message waits in the queue, the hook may speak of that one.
+    let mut queued = seen(State::Busy, Some(InputRow::Blank));
+    queued.verdict.queued = true;
+    let busy = Target::Present(Box::new(queued));
+    let mut pane = Script::new(&[busy.clone(), in_box(&["please look at the tests"], None), busy]);
+    pane.proof_after_enters = Some(hook_after(1));
+    assert_eq!(pane.run(Delivery::new(words(), LIMITS)).code(), 4);
 }

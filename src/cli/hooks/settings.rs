@@ -7,27 +7,18 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Invocation, Verb, render};
-use crate::logic::hook::{HookCommand, claude_settings};
+use super::{Invocation, hook_command, hooked_profile, render};
+use crate::logic::hook::{version_of, wanted};
 use crate::logic::ids::WindowName;
 use crate::sys::files::{self, Durability, StateDir};
 
-pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
-
-fn command() -> Command {
-    let settings = Command::new("settings")
+pub(super) fn command() -> Command {
+    Command::new("settings")
         .about("Write the settings file of a window's agent and print its path")
         .after_help("Example: claude --settings \"$(ng hooks settings --window w3 --agent-version 2.1.332)\"")
         .arg(Arg::new("window").long("window").value_name("NAME").required(true).help("The window the agent runs in"))
         .arg(Arg::new("target").long("target").action(ArgAction::SetTrue).help("The window is the orchestrator's"))
-        .arg(
-            Arg::new("agent")
-                .long("agent")
-                .value_name("AGENT")
-                .value_parser(["claude"])
-                .default_value("claude")
-                .help("The agent program"),
-        )
+        .arg(Arg::new("agent").long("agent").value_name("AGENT").default_value("claude").help("The agent program"))
         .arg(
             Arg::new("agent-version")
                 .long("agent-version")
@@ -40,17 +31,17 @@ fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .help("Where to write; `-` prints the settings instead [default: STATE/hook-settings/WINDOW.json]"),
-        );
-    Command::new("hooks").about("Set up the hooks of agents").subcommand_required(true).subcommand(settings)
+        )
 }
 
-fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
-    let Some(("settings", args)) = args.subcommand() else { return Ok(2) };
+pub(super) fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let text = |name: &str| args.get_one::<String>(name).cloned();
     let window = WindowName(text("window").unwrap_or_default());
-    let state = super::state_dir(invocation)?;
-    let command = hook_command(&state, &window, args.get_flag("target"))?;
-    let settings = serde_json::to_string_pretty(&claude_settings(&command, text("agent-version").as_deref()))?;
+    let state = super::super::state_dir(invocation)?;
+    let profile = hooked_profile(&text("agent").unwrap_or_default())?;
+    let command = hook_command(invocation, &state, Some(&window), args.get_flag("target"))?;
+    let events = wanted(&profile.hook_events, text("agent-version").as_deref().and_then(version_of));
+    let settings = serde_json::to_string_pretty(&command.settings(&events))?;
     let out = args.get_one::<PathBuf>("out");
     if out.is_some_and(|out| out == Path::new("-")) {
         render::line(&settings);
@@ -58,6 +49,9 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     }
     let out = out.cloned().unwrap_or_else(|| settings_path(&state, &window));
     let out = std::path::absolute(&out).with_context(|| format!("finding the place of {}", out.display()))?;
+    // The hook makes no state directory.
+    files::create_private_dir(state.path())
+        .with_context(|| format!("creating the state directory {}", state.path().display()))?;
     files::write_atomic(&out, format!("{settings}\n").as_bytes(), Durability::Hint)
         .with_context(|| format!("writing the hook settings {}", out.display()))?;
     if invocation.json {
@@ -71,16 +65,4 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 /// Where a window's settings file stands.
 fn settings_path(state: &StateDir, window: &WindowName) -> PathBuf {
     state.at(format!("hook-settings/{}.json", window.file_stem()))
-}
-
-/// The command that the hooks run: this program, by absolute path.
-fn hook_command(state: &StateDir, window: &WindowName, is_target: bool) -> anyhow::Result<HookCommand> {
-    let ng = std::env::current_exe().context("finding the path of ng")?;
-    let state_dir = std::path::absolute(state.path()).context("finding the place of the state directory")?;
-    let text = |path: &Path| {
-        // A program that was replaced while it runs shows up with this suffix; its successor has the name.
-        let text = path.to_str().with_context(|| format!("{} is not UTF-8; move it", path.display()))?;
-        Ok::<_, anyhow::Error>(text.strip_suffix(" (deleted)").unwrap_or(text).to_owned())
-    };
-    Ok(HookCommand { ng: text(&ng)?, state_dir: text(&state_dir)?, window: window.to_string(), is_target })
 }

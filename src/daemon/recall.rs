@@ -1,0 +1,251 @@
+//! What is remembered of each pane from the last look, and when it still stands. Everything here saves work only: a
+//! pane that is not remembered is read anew, with the same result.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::logic::ids::{PaneId, ServerId, WindowName};
+use crate::logic::pane::{HookFacts, Liveness, PaneVerdict, ProcessFacts};
+use crate::logic::snapshot::{PaneFacts, TmuxView};
+use crate::logic::time::{Now, Timestamp};
+use crate::sys::files::StateDir;
+use crate::sys::hook_files;
+use crate::sys::processes::Hold;
+use crate::sys::stamp::Stamps;
+
+/// A stamp younger than this at the read may hide a later change: tmux counts activity in whole seconds.
+const STAMP_SETTLES: Duration = Duration::from_secs(1);
+
+/// How long a pane in which nothing is drawn is believed to run the agent that it ran: one that ends without a word is
+/// noticed after this.
+const AGENT_LASTS: Duration = Duration::from_secs(10);
+
+/// How long such a pane is believed to run none: one that starts without a word is noticed after this.
+const NO_AGENT_LASTS: Duration = Duration::from_secs(30);
+
+/// The panes of one server.
+#[derive(Debug, Default)]
+pub(super) struct Recall {
+    server: Option<ServerId>,
+    panes: HashMap<PaneId, Remembered>,
+}
+
+impl Recall {
+    /// Forgets panes that are no longer listed; all of them if this is another server.
+    pub(super) fn keep(&mut self, view: &TmuxView) {
+        if self.server.as_ref() != Some(&view.server) {
+            self.panes.clear();
+            self.server = Some(view.server.clone());
+        }
+        if self.panes.len() > view.panes.len() {
+            self.panes.retain(|id, _| view.panes.iter().any(|pane| pane.pane == *id));
+        }
+    }
+
+    /// What is remembered of a pane.
+    pub(super) fn pane(&mut self, id: PaneId) -> &mut Remembered {
+        self.panes.entry(id).or_default()
+    }
+}
+
+/// What is remembered of a pane.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    pub(super) process: Option<Known>,
+    pub(super) screen: Option<Screen>,
+    hook: Option<Hook>,
+}
+
+/// What its process tree was found to say.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// The pane's process.
+    pid: Option<u32>,
+    /// When it was found, or last found to be still so.
+    seen_at: Now,
+    facts: ProcessFacts,
+    /// The agent, and what is between it and the pane. What else runs in the tree is not watched, so nothing that is
+    /// derived from it may be kept.
+    hold: Option<Box<dyn Hold>>,
+}
+
+impl Known {
+    pub(super) fn new(pid: Option<u32>, seen_at: Now, facts: ProcessFacts, hold: Option<Box<dyn Hold>>) -> Self {
+        Self { pid, seen_at, facts, hold }
+    }
+
+    /// What it says, if the very processes that say it still run the same programs.
+    pub(super) fn proven(&mut self, pane: &PaneFacts, now: &Now) -> Option<&ProcessFacts> {
+        if self.pid != pane.pid || !self.hold.as_ref()?.is_unchanged() {
+            return None;
+        }
+        self.seen_at = *now;
+        Some(&self.facts)
+    }
+
+    /// What it says, if nothing was drawn since it was found, and that is not long ago. Not for what types: that has to
+    /// be sure.
+    pub(super) fn believed(&self, pane: &PaneFacts, now: &Now) -> Option<&ProcessFacts> {
+        let lasts = match self.facts.liveness {
+            Liveness::Alive => AGENT_LASTS,
+            Liveness::Gone => NO_AGENT_LASTS,
+            Liveness::Unknown => return None,
+        };
+        let is_quiet = self.seen_at.at.since(pane.activity) >= STAMP_SETTLES;
+        let is_young = now.uptime.saturating_sub(self.seen_at.uptime) < lasts;
+        (self.pid == pane.pid && is_quiet && is_young).then_some(&self.facts)
+    }
+}
+
+/// A screen as it was last read.
+#[derive(Debug)]
+pub(super) struct Screen {
+    facts: PaneFacts,
+    /// Name and version of the agent that it was judged by.
+    agent: (Option<String>, Option<String>),
+    read_at: Timestamp,
+    pub(super) verdict: PaneVerdict,
+}
+
+impl Screen {
+    pub(super) fn new(facts: PaneFacts, process: &ProcessFacts, read_at: Timestamp, verdict: PaneVerdict) -> Self {
+        Self { facts, agent: (process.agent.clone(), process.version.clone()), read_at, verdict }
+    }
+
+    /// Whether it still stands for what the row says: nothing that goes with a change of the screen is another, and the
+    /// activity stamp was not so young at the read that a later change may share it.
+    pub(super) fn is_current(&self, now: &PaneFacts, process: &ProcessFacts) -> bool {
+        let old = &self.facts;
+        (old.activity, old.cursor, old.size, old.history) == (now.activity, now.cursor, now.size, now.history)
+            && (old.alternate_on, old.in_mode, old.pid) == (now.alternate_on, now.in_mode, now.pid)
+            && old.title == now.title
+            && (&self.agent.0, &self.agent.1) == (&process.agent, &process.version)
+            && self.read_at.since(now.activity) >= STAMP_SETTLES
+    }
+}
+
+/// What the window's hooks wrote last.
+#[derive(Debug)]
+struct Hook {
+    window: WindowName,
+    stamps: Stamps,
+    facts: Option<HookFacts>,
+}
+
+impl Remembered {
+    /// What the window's hooks wrote last, if it is about this pane. Read again only if a file changed.
+    pub(super) fn hook(&mut self, state: &StateDir, pane: &PaneFacts) -> Option<&HookFacts> {
+        let known = self.hook.take().filter(|hook| hook.window == pane.window_name && hook.stamps.are_current());
+        let hook = known.unwrap_or_else(|| Hook {
+            window: pane.window_name.clone(),
+            stamps: Stamps::of(hook_files::heartbeat_files(state, &pane.window_name)),
+            facts: read_hook(state, pane),
+        });
+        self.hook.insert(hook).facts.as_ref()
+    }
+}
+
+/// The heartbeat of the pane's window as facts for the fusion.
+fn read_hook(state: &StateDir, pane: &PaneFacts) -> Option<HookFacts> {
+    // A heartbeat that can't be read tells nothing; the screen decides.
+    let found = hook_files::read_heartbeat(state, &pane.window_name, Some(pane.pane)).ok()??;
+    let heartbeat = found.heartbeat;
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Some(HookFacts {
+        state: heartbeat.state.clone(),
+        event: some(&heartbeat.event),
+        last_activity: Some(Timestamp::from_secs(heartbeat.last_activity)),
+        last_turn_end: heartbeat.last_turn_end.map(Timestamp::from_secs),
+        session_id: some(&heartbeat.session_id),
+        scheduled_wakeup_at: heartbeat.scheduled_wakeup_at().map(Timestamp::from_secs),
+        external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
+        source: Some(found.path),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::worker::scope::tests::pane;
+
+    #[derive(Debug)]
+    struct Fixed(bool);
+
+    impl Hold for Fixed {
+        fn is_unchanged(&self) -> bool {
+            self.0
+        }
+    }
+
+    fn at(secs: i64) -> Now {
+        Now { uptime: Duration::from_secs(secs.unsigned_abs()), ..Now::fixed(Timestamp::from_secs(secs)) }
+    }
+
+    fn facts(activity: i64, pid: u32) -> PaneFacts {
+        PaneFacts { activity: Timestamp::from_secs(activity), pid: Some(pid), ..pane(1, "w1") }
+    }
+
+    fn known(liveness: Liveness, hold: Option<bool>) -> Known {
+        let hold = hold.map(|holds| Box::new(Fixed(holds)) as Box<dyn Hold>);
+        Known::new(Some(7), at(100), ProcessFacts { liveness, ..ProcessFacts::default() }, hold)
+    }
+
+    #[test]
+    fn a_quiet_pane_is_believed_for_a_while() {
+        for (liveness, activity, pid, now, believed) in [
+            (Liveness::Alive, 99, 7, 109, true),
+            (Liveness::Alive, 99, 7, 110, false),
+            (Liveness::Alive, 100, 7, 101, false),
+            (Liveness::Alive, 105, 7, 106, false),
+            (Liveness::Alive, 90, 8, 101, false),
+            (Liveness::Gone, 90, 7, 129, true),
+            (Liveness::Gone, 90, 7, 130, false),
+            (Liveness::Unknown, 90, 7, 101, false),
+        ] {
+            let found = known(liveness, None).believed(&facts(activity, pid), &at(now)).is_some();
+            assert_eq!(found, believed, "{liveness:?} {activity} {pid} {now}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_proves_it_anew() {
+        for (hold, pid, proven) in
+            [(Some(true), 7, true), (Some(false), 7, false), (None, 7, false), (Some(true), 8, false)]
+        {
+            let mut known = known(Liveness::Alive, hold);
+            assert_eq!(known.proven(&facts(90, pid), &at(200)).is_some(), proven, "{hold:?} {pid}");
+            assert_eq!(known.believed(&facts(90, 7), &at(205)).is_some(), proven, "{hold:?} {pid}, later");
+        }
+    }
+
+    #[test]
+    fn a_screen_stands_until_anything_about_it_changes() {
+        let process = ProcessFacts::default();
+        let verdict = PaneVerdict::of(
+            crate::logic::pane::State::Idle,
+            crate::logic::pane::Evidence::new(crate::logic::pane::Witness::Screen, "x"),
+        );
+        let check = |expected: bool, read_at: i64, change: &dyn Fn(&mut PaneFacts)| {
+            let screen = Screen::new(facts(100, 7), &process, Timestamp::from_secs(read_at), verdict.clone());
+            let mut now = facts(100, 7);
+            change(&mut now);
+            assert_eq!(screen.is_current(&now, &process), expected, "{now:?}");
+        };
+        check(true, 101, &|_| {});
+        check(false, 100, &|_| {});
+        check(false, 101, &|pane| pane.activity = Timestamp::from_secs(101));
+        check(false, 101, &|pane| pane.cursor.1 += 1);
+        check(false, 101, &|pane| pane.size.0 += 1);
+        check(false, 101, &|pane| pane.history += 1);
+        check(false, 101, &|pane| pane.alternate_on ^= true);
+        check(false, 101, &|pane| pane.in_mode ^= true);
+        check(false, 101, &|pane| pane.pid = Some(8));
+        check(false, 101, &|pane| pane.title.push('x'));
+        check(true, 101, &|pane| pane.bell ^= true);
+        let other = ProcessFacts { agent: Some("claude".into()), ..ProcessFacts::default() };
+        let screen = Screen::new(facts(100, 7), &process, Timestamp::from_secs(101), verdict);
+        assert!(!screen.is_current(&facts(100, 7), &other));
+        let newer = ProcessFacts { version: Some("2".into()), ..ProcessFacts::default() };
+        assert!(!screen.is_current(&facts(100, 7), &newer));
+    }
+}
