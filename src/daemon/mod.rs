@@ -269,7 +269,10 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     /// Puts in force what the configuration file says by now, and says what became of it.
     fn follow_configuration(&mut self, now: &Now) {
-        let news = self.out.settings.look(now);
+        let mut news = self.out.settings.look(now);
+        if !self.observes() {
+            news.extend(self.out.settings.write_record(now));
+        }
         if news.iter().any(|one| matches!(one, News::InForce(_))) {
             // Whatever else acts on settings asks for them each time; only the schedule is told.
             let settings = self.out.settings.get();

@@ -170,6 +170,9 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     {
         tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
     }
+    for warning in loaded.warnings.iter().take(20) {
+        tracing::warn!("{warning}");
+    }
     for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
@@ -261,6 +264,8 @@ impl Service<'_> {
             board.report(&Clock::System.now(), Mode::ObserveOnly, Some(&why));
         }
         let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
+        // Before anything slow: until somebody listens, a hang-up ends the process.
+        let reload = reload_when_told(live.clone(), &notifier)?;
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         if how != Run::Observe {
             say_what_is_awaited(&tmux, &settings.target_window).await;
@@ -272,7 +277,7 @@ impl Service<'_> {
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),
-            settings: live.clone(),
+            settings: live,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
             board,
@@ -284,7 +289,6 @@ impl Service<'_> {
             }
             std::future::pending::<()>().await;
         };
-        let reload = reload_when_told(live, &notifier)?;
         let end = async {
             end.await;
             if how != Run::Observe {

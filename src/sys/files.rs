@@ -217,6 +217,30 @@ pub fn link(to: &Path, at: &Path) -> io::Result<()> {
     fs::rename(&temporary, at)
 }
 
+/// Copies a file beside itself under a free name, `<name>.<suffix>` or with a number behind it, and returns that name.
+/// Mode and content are those of the file.
+pub fn back_up(path: &Path, suffix: &str) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let numbered = (2..=MAX_ASIDE).map(|number| format!("{name}.{suffix}.{number}"));
+    let backup = std::iter::once(format!("{name}.{suffix}"))
+        .chain(numbered)
+        .map(|name| path.with_file_name(name))
+        .find(|backup| fs::symlink_metadata(backup).is_err())
+        .ok_or_else(|| io::Error::other(format!("{MAX_ASIDE} such files stand there already")))?;
+    fs::copy(path, &backup)?;
+    File::open(&backup)?.sync_all()?;
+    Ok(backup)
+}
+
+/// Replaces the content of a file that is there, atomically and durably, and keeps its mode. Where it is a link, the file
+/// that it leads to is replaced and the link stays.
+pub fn rewrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&path)?.permissions();
+    write_atomic(&path, bytes, Durability::Durable)?;
+    fs::set_permissions(&path, permissions)
+}
+
 /// Deletes a file; fine if it is not there.
 pub fn remove(path: &Path) -> io::Result<()> {
     fault::write(path)?;

@@ -40,6 +40,12 @@ pub const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
 const MAX_LOG_TAIL: u64 = 1 << 20;
 /// Somebody stopped the watcher on purpose: it is not to be revived. A start removes it.
 pub const STOP_FILE: &str = "watcher-stop-requested";
+/// When a supervisor last looked; its modification time is the datum.
+pub const SUPERVISOR_FILE: &str = "watcher-supervisor-heartbeat";
+/// A revival that the next report tells.
+pub const REVIVED_FILE: &str = "watcher-revived";
+/// When the watcher was revived.
+pub const REVIVALS_FILE: &str = "watcher-revive-history.txt";
 /// Folder of the service's logs.
 pub const LOG_DIR: &str = "logs";
 

@@ -30,6 +30,7 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<u8> {
             "file": file,
             "watcher": watcher,
             "keys": rows,
+            "warnings": loaded.warnings,
             "notices": loaded.notices,
         }))?;
         return Ok(0);
@@ -46,6 +47,7 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<u8> {
         let standing = standing(setting, running.as_ref()).map(|text| format!("; {text}")).unwrap_or_default();
         render::line(&format!("{:width$}  {value}  ({origin}; {reload}{standing})", setting.key.path));
     }
+    warn(&loaded);
     for notice in &loaded.notices {
         render::note(&format!("note: {notice}"));
     }
@@ -53,6 +55,19 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<u8> {
         render::note(&format!("running watcher: {complaint}"));
     }
     Ok(0)
+}
+
+/// Most unknown keys that are printed.
+const MAX_WARNINGS: usize = 20;
+
+/// Prints what nobody knows in the file.
+pub(super) fn warn(loaded: &Loaded) {
+    for warning in loaded.warnings.iter().take(MAX_WARNINGS) {
+        render::note(&format!("warning: {warning}"));
+    }
+    if let Some(more) = loaded.warnings.len().checked_sub(MAX_WARNINGS).filter(|more| *more > 0) {
+        render::note(&format!("warning: ... and {more} more unknown keys"));
+    }
 }
 
 /// What the running watcher has for a key, in words; `None` if none runs or it does not say.
