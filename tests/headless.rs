@@ -44,7 +44,7 @@ fn streams_that_take_nothing_are_no_hindrance() {
 #[test]
 fn a_terminal_that_hangs_up_is_no_end() {
     // A session of its own, whose leader goes: what a logout does to what the launcher started.
-    let fleet = check("setsid sh -c 'exec \"$0\" </dev/null >/dev/null 2>&1' \"$0\"");
+    let fleet = check("exec setsid sh -c 'exec \"$0\" </dev/null >/dev/null 2>&1' \"$0\"");
     fleet.signal_watcher(Signal::HUP);
     fleet.decide("keeper", "00000000000a");
     fleet.wait("the news", || fleet.submitted("orchestrator").iter().any(|text| text.contains("00000000000a")));
