@@ -28,10 +28,12 @@ mod hooks;
 mod log_action;
 mod manual;
 mod pane_live;
+mod pane_saved;
 mod pane_state;
 mod send;
 mod service;
 mod tasks;
+mod watcher;
 mod watcher_status;
 
 /// One verb of `ng`.
@@ -110,6 +112,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     send::VERB,
     service::VERB,
     tasks::VERB,
+    watcher::VERB,
     watcher_status::VERB,
 ];
 

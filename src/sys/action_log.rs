@@ -3,10 +3,10 @@
 //! Written compactly (`"event":"wrap-up"`), since other readers search for those bytes; read properly.
 
 use std::io;
-use std::path::Path;
 
 use serde_json::Value;
 
+use super::archived;
 use super::files::{self, Durability, StateDir};
 use crate::logic::snapshot::ActionEvent;
 
@@ -25,30 +25,8 @@ pub fn append(state: &StateDir, event: &ActionEvent) -> io::Result<()> {
 ///
 /// Lines that are no events are skipped. A missing log is no events.
 pub fn read(state: &StateDir) -> io::Result<Vec<ActionEvent>> {
-    let mut budget = MAX_READ_BYTES;
-    let mut texts = vec![tail(&state.at(LOG), &mut budget)?];
-    let mut archives: Vec<(u64, String)> = files::list_names(state.path())?
-        .into_iter()
-        .filter_map(|name| {
-            let epoch = name.strip_prefix(LOG)?.strip_prefix('.')?.parse().ok()?;
-            Some((epoch, name))
-        })
-        .collect();
-    archives.sort_unstable();
-    for (_, name) in archives.iter().rev() {
-        if budget == 0 {
-            break;
-        }
-        texts.push(tail(&state.at(name), &mut budget)?);
-    }
-    Ok(texts.iter().rev().flat_map(|text| text.lines()).filter_map(event).collect())
-}
-
-/// The whole lines at the end of a file, within the budget, which is lowered by what was read.
-fn tail(path: &Path, budget: &mut u64) -> io::Result<String> {
-    let text = files::read_tail(path, *budget)?.unwrap_or_default();
-    *budget = budget.saturating_sub(text.len() as u64);
-    Ok(text)
+    let text = archived::read_tail(state, LOG, MAX_READ_BYTES)?.unwrap_or_default();
+    Ok(text.lines().filter_map(event).collect())
 }
 
 /// Reads one line; values of other types become their text.

@@ -201,6 +201,22 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
+/// Makes a symbolic link, replacing one that points elsewhere; whatever else stands there is left alone.
+pub fn link(to: &Path, at: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(at) {
+        Ok(found) if !found.is_symlink() => return Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(_) if fs::read_link(at).is_ok_and(|old| old == to) => return Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let name = at.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let temporary = at.with_file_name(format!("{name}.tmp.{}", std::process::id()));
+    remove(&temporary)?;
+    std::os::unix::fs::symlink(to, &temporary)?;
+    // Whoever follows the link sees one or the other.
+    fs::rename(&temporary, at)
+}
+
 /// Copies a file beside itself under a free name, `<name>.<suffix>` or with a number behind it, and returns that name.
 /// Mode and content are those of the file.
 pub fn back_up(path: &Path, suffix: &str) -> io::Result<PathBuf> {

@@ -19,7 +19,15 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
 };
 
 /// Logs that grow with every event, relative to the state directory.
-const STATE_LOGS: [&str; 4] = ["action-log.jsonl", "emits.jsonl", "sends.jsonl", "worker-notifications.jsonl"];
+const STATE_LOGS: [&str; 7] = [
+    "action-log.jsonl",
+    "emits.jsonl",
+    "sends.jsonl",
+    "watcher-alerts.log",
+    "watcher-spawns.log",
+    "watcher-unstick.log",
+    "worker-notifications.jsonl",
+];
 
 /// The log of the scheduler, which has a limit of its own.
 const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
@@ -78,6 +86,9 @@ mod tests {
                 ("action-log.jsonl", 10),
                 ("emits.jsonl", 10),
                 ("sends.jsonl", 10),
+                ("watcher-alerts.log", 10),
+                ("watcher-spawns.log", 10),
+                ("watcher-unstick.log", 10),
                 ("worker-notifications.jsonl", 10),
                 ("watcher-scheduler.jsonl", 50)
             ]
