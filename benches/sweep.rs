@@ -100,7 +100,6 @@ fn world(server: &Server) -> World {
         state: StateDir::new(dir.join("monitor/.state")),
         settings: nexus_watcher::config::resolved::Settings::defaults(&dir).into(),
         env: Box::new(env),
-        board: nexus_watcher::daemon::board::Board::default(),
         observer: observe::Observer::new().unwrap(),
         board: nexus_watcher::daemon::board::Board::default(),
     }

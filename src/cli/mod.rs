@@ -28,6 +28,7 @@ mod hooks;
 mod log_action;
 mod manual;
 mod pane_live;
+mod pane_saved;
 mod pane_state;
 mod send;
 mod service;

@@ -34,7 +34,7 @@ const MAX_NOTIFICATION_BYTES: u64 = 64 << 10;
 /// Most failed installations that are read; the others are read when these were told.
 const MAX_INSTALL_FAILURES: usize = 50;
 
-/// Fetches, and remembers what makes a fetch cheaper or steadier.
+/// Notices decisions that come and go.
 #[derive(Debug)]
 pub(super) struct Gatherer {
     decisions_dir: std::path::PathBuf,
@@ -53,82 +53,81 @@ impl Gatherer {
         self.decisions_seen = modified.or(Some(SystemTime::UNIX_EPOCH));
         changed
     }
+}
 
-    /// Fetches everything that `needs` names.
-    pub(super) async fn gather<T: Tmux>(&mut self, out: &Outside<T>, now: &Now, needs: &[Need]) -> Snapshot {
-        let has = |need: Need| needs.contains(&need);
-        let settings = out.settings.get();
-        let mut snapshot = Snapshot::default();
-        if has(Need::Tmux) || has(Need::Panes) {
-            match out.tmux.view().await {
-                Ok(view) => {
-                    if has(Need::Panes) {
-                        snapshot.panes = watched_panes(out, &view, now).await;
-                    }
-                    snapshot.tmux = Gathered::Got(view);
+/// Fetches everything that `needs` names.
+pub(super) async fn gather<T: Tmux>(out: &Outside<T>, now: &Now, needs: &[Need]) -> Snapshot {
+    let has = |need: Need| needs.contains(&need);
+    let settings = out.settings.get();
+    let mut snapshot = Snapshot::default();
+    if has(Need::Tmux) || has(Need::Panes) {
+        match out.tmux.view().await {
+            Ok(view) => {
+                if has(Need::Panes) {
+                    snapshot.panes = watched_panes(out, &view, now).await;
                 }
-                Err(error) => {
-                    snapshot.tmux = Gathered::Failed(error.to_string());
-                    if has(Need::Panes) {
-                        snapshot.panes = Gathered::Failed(error.to_string());
-                    }
+                snapshot.tmux = Gathered::Got(view);
+            }
+            Err(error) => {
+                snapshot.tmux = Gathered::Failed(error.to_string());
+                if has(Need::Panes) {
+                    snapshot.panes = Gathered::Failed(error.to_string());
                 }
             }
         }
-        if has(Need::Decisions) {
-            snapshot.decisions = match decisions::list(&out.state) {
-                Ok(files) => Gathered::Got(files),
-                Err(error) => Gathered::Failed(error.to_string()),
-            };
-        }
-        if has(Need::ActionLog) {
-            match action_log::read(&out.state) {
-                Ok(events) => {
-                    read_reports(&settings, &events, &mut snapshot);
-                    snapshot.action_log = Gathered::Got(events);
-                }
-                Err(error) => snapshot.action_log = Gathered::Failed(error.to_string()),
-            }
-        }
-        if has(Need::Local) {
-            snapshot.local = Gathered::Got(local(&settings).await);
-        }
-        if has(Need::ArchiveNames) {
-            snapshot.archive_names = match files::list_names(&out.state.at("diffs")) {
-                Ok(names) => Gathered::Got(names),
-                Err(error) => Gathered::Failed(error.to_string()),
-            };
-        }
-        if has(Need::Registry) {
-            snapshot.registry = text_of(&settings.root.join("monitor/services.registry"));
-        }
-        if has(Need::StatusPage)
-            && let Some(path) = &settings.status_url_file
-        {
-            snapshot.status_page = text_of(path);
-        }
-        if has(Need::InstallFailures) {
-            snapshot.install_failures = install_failures(&out.state);
-        }
-        if has(Need::Notifications) {
-            // A count on one line of the emit: without the file, or without its beginning, it is lower and no more.
-            let text = archived::read_tail(&out.state, NOTIFICATIONS, MAX_NOTIFICATION_BYTES).ok().flatten();
-            snapshot.notifications =
-                text.iter().flat_map(|text| text.lines()).filter_map(Notification::parse).collect();
-        }
-        for need in needs {
-            match need {
-                Need::File(path) => {
-                    snapshot.files.insert(path, text_of(&out.state.at(path)));
-                }
-                Need::Stamp(path) => {
-                    snapshot.stamps.insert(path, files::stamp(&out.state.at(path)));
-                }
-                _ => {}
-            }
-        }
-        snapshot
     }
+    if has(Need::Decisions) {
+        snapshot.decisions = match decisions::list(&out.state) {
+            Ok(files) => Gathered::Got(files),
+            Err(error) => Gathered::Failed(error.to_string()),
+        };
+    }
+    if has(Need::ActionLog) {
+        match action_log::read(&out.state) {
+            Ok(events) => {
+                read_reports(&settings, &events, &mut snapshot);
+                snapshot.action_log = Gathered::Got(events);
+            }
+            Err(error) => snapshot.action_log = Gathered::Failed(error.to_string()),
+        }
+    }
+    if has(Need::Local) {
+        snapshot.local = Gathered::Got(local(&settings).await);
+    }
+    if has(Need::ArchiveNames) {
+        snapshot.archive_names = match files::list_names(&out.state.at("diffs")) {
+            Ok(names) => Gathered::Got(names),
+            Err(error) => Gathered::Failed(error.to_string()),
+        };
+    }
+    if has(Need::Registry) {
+        snapshot.registry = text_of(&settings.root.join("monitor/services.registry"));
+    }
+    if has(Need::StatusPage)
+        && let Some(path) = &settings.status_url_file
+    {
+        snapshot.status_page = text_of(path);
+    }
+    if has(Need::InstallFailures) {
+        snapshot.install_failures = install_failures(&out.state);
+    }
+    if has(Need::Notifications) {
+        // A count on one line of the emit: without the file, or without its beginning, it is lower and no more.
+        let text = archived::read_tail(&out.state, NOTIFICATIONS, MAX_NOTIFICATION_BYTES).ok().flatten();
+        snapshot.notifications = text.iter().flat_map(|text| text.lines()).filter_map(Notification::parse).collect();
+    }
+    for need in needs {
+        match need {
+            Need::File(path) => {
+                snapshot.files.insert(path, text_of(&out.state.at(path)));
+            }
+            Need::Stamp(path) => {
+                snapshot.stamps.insert(path, files::stamp(&out.state.at(path)));
+            }
+            _ => {}
+        }
+    }
+    snapshot
 }
 
 /// Verdicts on the panes of the watched sessions. While no session holds the target window, nobody knows which one is

@@ -19,7 +19,7 @@ use crate::config::load::{self, Flag, Loaded};
 use crate::config::resolved::Settings;
 use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
-use crate::daemon::{self, Outside, Run};
+use crate::daemon::{self, Ended, Outside, Run};
 use crate::logic::degraded::Mode;
 use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
@@ -30,7 +30,7 @@ use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::logging::{self, LogGuard};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient, TmuxError};
-use crate::sys::{detach, liveness, takeover};
+use crate::sys::{detach, handover, liveness, takeover};
 
 mod accept;
 mod guard;
@@ -56,12 +56,18 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
         args.remove(1);
         return launch::main(args);
     }
-    let matches = match command().try_get_matches_from(args) {
+    let matches = match command().try_get_matches_from(&args) {
         Ok(matches) => matches,
         Err(error) => return ExitCode::from(render::usage_error("nexus-watcher", &error, 1)),
     };
     match start(&matches) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::Told) => ExitCode::SUCCESS,
+        Ok(Ended::Anew) => {
+            // Not an end: a service manager must start it again if this fails.
+            let error = handover::start_anew(&args);
+            render::note(&format!("nexus-watcher: cannot start itself anew: {error}"));
+            ExitCode::FAILURE
+        }
         Err(Stop { code, why }) => {
             render::note(&format!("nexus-watcher: {why}"));
             ExitCode::from(code)
@@ -105,7 +111,7 @@ impl Stop {
 }
 
 /// Everything before the loop, and after it.
-fn start(args: &ArgMatches) -> Result<(), Stop> {
+fn start(args: &ArgMatches) -> Result<Ended, Stop> {
     if args.get_flag("detached") {
         detach::leave_session();
     }
@@ -114,11 +120,11 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     let state = StateDir::new(load::state_dir(&ProcessEnv, &root, &here).map_err(|error| Stop::new(2, error))?);
     if args.get_flag("instance-status") {
         render::line(&instance::instance_status(&state));
-        return Ok(());
+        return Ok(Ended::Told);
     }
     if args.get_flag("ensure") && matches!(lock::probe(&state), Probe::Held(_)) {
         render::note("a watcher runs already; nothing to do");
-        return Ok(());
+        return Ok(Ended::Told);
     }
     make_state_dir(&state)?;
     if args.get_flag("i-accept-no-sandbox") {
@@ -184,7 +190,7 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
             (Some(lock), Some(published)) => (lock, published),
             _ => match observe::until_locked(&service, &objection.unwrap_or_default(), told.as_mut()).await? {
                 Some(lock) => (lock, Published::new(&state)),
-                None => return Ok(()),
+                None => return Ok(Ended::Told),
             },
         };
         drop(place);
@@ -218,7 +224,7 @@ impl Service<'_> {
         live: Live,
         how: Run,
         told: impl Future<Output = ()>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Ended> {
         let settings = self.settings;
         let ticker = Ticker::start(self.state, &settings.target_window, settings.heartbeat_tick)
             .context("starting the heartbeat")?;
@@ -255,7 +261,7 @@ impl Service<'_> {
     }
 
     /// Runs the loop until `end`.
-    async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<Ended> {
         let settings = self.settings;
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
         let board = Board::default();
@@ -298,9 +304,9 @@ impl Service<'_> {
         let run = Box::pin(daemon::run(outside, how, wake, end));
         let ended = tokio::select! {
             ended = run => ended,
-            () = listen => Ok(()),
-            () = notifier.attend(self.log) => Ok(()),
-            () = reload => Ok(()),
+            () = listen => Ok(Ended::Told),
+            () = notifier.attend(self.log) => Ok(Ended::Told),
+            () = reload => Ok(Ended::Told),
         };
         notifier.finish();
         ended

@@ -13,6 +13,7 @@ pub mod fault;
 pub mod files;
 pub mod git;
 pub mod group;
+pub mod handover;
 pub mod hook_files;
 pub mod instance;
 pub mod liveness;

@@ -172,7 +172,8 @@ impl Fleet {
         fs::write(self.root().join("config/nexus.yml"), yaml).unwrap();
     }
 
-    fn command(&self, program: &str) -> Command {
+    /// One of our programs, set up for this nexus and this tmux server only.
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
