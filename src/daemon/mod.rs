@@ -16,6 +16,7 @@ use crate::config::resolved::Settings;
 use crate::logic::action::Action;
 use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
+use crate::logic::delivery::trouble::Counts;
 use crate::logic::instance::records::Cycle;
 use crate::logic::schedule::{Limits, Mode, Nudge, Schedule, Telemetry};
 use crate::logic::signal::{Commit, StagedSignal};
@@ -23,7 +24,7 @@ use crate::logic::snapshot::{Gathered, Snapshot};
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
 use crate::sys::tmux::Tmux;
-use crate::sys::{hook_files, liveness};
+use crate::sys::{archived, hook_files, liveness};
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec, target_window};
 
 mod actuate;
@@ -34,6 +35,7 @@ mod deliver;
 mod drive;
 mod event;
 mod gather;
+mod heal;
 mod health;
 mod look;
 pub mod observe;
@@ -48,7 +50,7 @@ mod witness;
 use beside::{Beside, Fetched, slow_needs};
 use courier::Courier;
 use event::Event;
-use gather::Gatherer;
+use gather::{ActionLog, Gatherer};
 use health::Health;
 pub use outside::Outside;
 
@@ -82,6 +84,15 @@ pub enum Run {
     Observe,
 }
 
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to, or was to run once.
+    Told,
+    /// Its deliveries fail, and it is to be started anew; word is left for the new start.
+    Anew,
+}
+
 /// Runs the watcher on this outside until `shutdown` completes.
 ///
 /// The caller holds the instance lock and has started the heartbeat ticker: liveness does not depend on this loop.
@@ -90,7 +101,7 @@ pub async fn run<T: Tmux + 'static>(
     how: Run,
     wake: Rc<tokio::sync::Notify>,
     shutdown: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Ended> {
     let local = tokio::task::LocalSet::new();
     local.run_until(async move { Daemon::new(outside, wake, how)?.run(shutdown).await }).await
 }
@@ -119,12 +130,15 @@ struct Daemon<T> {
     courier: Courier,
     beside: Beside,
     gatherer: Gatherer,
+    log: ActionLog,
     health: Health,
     cycle: Cycle,
     nudge: Nudge,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
+    /// A delivery has failed since that was last looked at.
+    has_failed: bool,
     /// Notes that are already in the log, so that an episode is one line.
     said: BTreeMap<&'static str, String>,
 }
@@ -143,6 +157,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             courier: Courier::new(),
             beside: Beside::new(),
             gatherer: Gatherer::new(&outside.state),
+            log: ActionLog::default(),
             health: Health::default(),
             cycle: Cycle::default(),
             nudge: Nudge::default(),
@@ -154,11 +169,12 @@ impl<T: Tmux + 'static> Daemon<T> {
             events,
             sender,
             wake,
+            has_failed: false,
             said: BTreeMap::new(),
         })
     }
 
-    async fn run(mut self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(mut self, shutdown: impl Future<Output = ()>) -> anyhow::Result<Ended> {
         tokio::pin!(shutdown);
         self.out.board.remember(&self.out.state);
         self.progress("startup");
@@ -171,7 +187,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         while self.courier.is_settling() {
             tokio::select! {
                 biased;
-                () = &mut shutdown => return Ok(()),
+                () = &mut shutdown => return Ok(Ended::Told),
                 Some(event) = self.events.recv() => self.take(event),
                 // What arrived is recorded until that succeeds, on a full disk for hours: that is no wedge.
                 () = tokio::time::sleep(SETTLE_TURN) => self.progress("startup"),
@@ -187,7 +203,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             while self.beside.in_flight() {
                 tokio::select! {
                     biased;
-                    () = &mut shutdown => return Ok(()),
+                    () = &mut shutdown => return Ok(Ended::Told),
                     () = &mut end => break,
                     fetched = self.beside.next() => self.take_fetched(fetched).await,
                 }
@@ -196,21 +212,24 @@ impl<T: Tmux + 'static> Daemon<T> {
             while self.courier.in_flight() {
                 tokio::select! {
                     biased;
-                    () = &mut shutdown => return Ok(()),
+                    () = &mut shutdown => return Ok(Ended::Told),
                     Some(event) = self.events.recv() => self.take(event),
                 }
             }
-            return Ok(());
+            return Ok(Ended::Told);
         }
         let mut woken_at = Duration::ZERO;
-        loop {
+        let ended = loop {
+            if std::mem::take(&mut self.has_failed) && heal::is_due(&self.out).await {
+                break Ended::Anew;
+            }
             self.tick().await;
             self.nudge();
             self.progress("loop-tick");
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
                 biased;
-                () = &mut shutdown => break,
+                () = &mut shutdown => break Ended::Told,
                 Some(event) = self.events.recv() => self.take(event),
                 fetched = self.beside.next() => self.take_fetched(fetched).await,
                 () = self.wake.notified() => {
@@ -218,7 +237,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                     let since = self.out.clock.now().uptime.saturating_sub(woken_at);
                     tokio::select! {
                         biased;
-                        () = &mut shutdown => break,
+                        () = &mut shutdown => break Ended::Told,
                         () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
                     }
                     woken_at = self.out.clock.now().uptime;
@@ -228,7 +247,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 () = self.out.settings.asked() => {}
                 () = tokio::time::sleep(sleep) => {}
             }
-        }
+        };
         // A delivery under way is given the time to say what became of it; if it is cut off, the journal tells.
         let grace = tokio::time::sleep(Duration::from_secs(3));
         tokio::pin!(grace);
@@ -239,7 +258,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 Some(event) = self.events.recv() => self.take(event),
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
     /// One pass: everything that is due, in name order.
@@ -277,8 +296,9 @@ impl<T: Tmux + 'static> Daemon<T> {
             // They ride the startup sweep only, and to look for them lists the whole directory.
             .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
-        let mut snapshot = gather::gather(&self.out, &now, &needs).await;
-        match &snapshot.tmux {
+        let mut snapshot = gather::gather(&self.out, &self.log, &now, &needs).await;
+        let asked = if snapshot.tmux == Gathered::NotAsked { &snapshot.target } else { &snapshot.tmux };
+        match asked {
             Gathered::Got(_) => self.out.board.report(&now, Degraded::TmuxUnreachable, None),
             Gathered::Failed(why) => self.out.board.report(&now, Degraded::TmuxUnreachable, Some(why)),
             Gathered::NotAsked => {}
@@ -297,7 +317,10 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     /// Puts in force what the configuration file says by now, and says what became of it.
     fn follow_configuration(&mut self, now: &Now) {
-        let news = self.out.settings.look(now);
+        let mut news = self.out.settings.look(now);
+        if !self.observes() {
+            news.extend(self.out.settings.write_record(now));
+        }
         if news.iter().any(|one| matches!(one, News::InForce(_))) {
             // Whatever else acts on settings asks for them each time; only the schedule is told.
             let settings = self.out.settings.get();
@@ -336,8 +359,8 @@ impl<T: Tmux + 'static> Daemon<T> {
         if needs.is_empty() {
             return false;
         }
-        let (out, at) = (Rc::clone(&self.out), *now);
-        self.beside.start(name, async move { gather::gather(&out, &at, &needs).await });
+        let (out, log, at) = (Rc::clone(&self.out), Rc::clone(&self.log), *now);
+        self.beside.start(name, async move { gather::gather(&out, &log, &at, &needs).await });
         let line = self.schedule.started(name, now);
         self.telemetry(line);
         true
@@ -349,7 +372,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let mut rc = RC_BROKE_OFF;
         if let (Some(slow), Some(spec)) = (fetched.snapshot, self.spec(name)) {
             let needs: Vec<Need> = spec.needs.iter().copied().filter(|need| *need != Need::Local).collect();
-            let mut snapshot = gather::gather(&self.out, &now, &needs).await;
+            let mut snapshot = gather::gather(&self.out, &self.log, &now, &needs).await;
             snapshot.local = slow.local;
             let before = self.staged.get(name).map(|staged| staged.sections.clone());
             rc = self.decide(name, &mut snapshot, &now).await;
@@ -495,7 +518,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
             }
             Action::RotateLog { path, max_bytes, keep } => {
-                if let Err(error) = perform::rotate_log(&self.out.state, &path, max_bytes, keep, now.at) {
+                if let Err(error) = archived::rotate(&self.out.state, &path, max_bytes, keep, now.at) {
                     self.say("rotate", &format!("{path} can't be rotated: {error}"));
                 }
             }
@@ -528,6 +551,10 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         if let Event::Delivered { archived, outcome: Outcome::Received(proof) } = &event {
             self.health.delivered(&self.out, &archived.emit, *proof, &now);
+        }
+        if let Event::Delivered { outcome, .. } = &event {
+            // Where no tmux server is, a new start of the watcher would find none either.
+            self.has_failed |= Counts::of(outcome) == Counts::Failed && !matches!(outcome, Outcome::NoTmux(_));
         }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();
