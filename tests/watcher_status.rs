@@ -195,3 +195,11 @@ fn a_state_directory_that_cannot_be_written_is_found_by_looking() {
     check(&output, 3, "degraded: state-unwritable since=? ");
     check(&output, 3, "what the watcher wrote is 10m old; do: free space");
 }
+
+#[test]
+fn every_degraded_mode_is_explained_to_the_operator() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operating.md")).unwrap();
+    for mode in nexus_watcher::logic::degraded::Mode::ALL {
+        assert!(page.contains(&format!("| `{}` |", mode.word())), "docs/operating.md does not explain {}", mode.word());
+    }
+}

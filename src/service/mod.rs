@@ -20,15 +20,17 @@ use crate::config::resolved::Settings;
 use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Ended, Outside, Run};
+use crate::logic::degraded::Mode;
 use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
+use crate::sys::logging::{self, LogGuard};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient, TmuxError};
-use crate::sys::{detach, handover, liveness, logging, takeover};
+use crate::sys::{detach, handover, liveness, takeover};
 
 mod accept;
 mod guard;
@@ -174,11 +176,14 @@ fn start(args: &ArgMatches) -> Result<Ended, Stop> {
     {
         tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
     }
+    for warning in loaded.warnings.iter().take(20) {
+        tracing::warn!("{warning}");
+    }
     for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
     let seat = Rc::new(Seat::new(&state, &holder.host, &nonce, settings.beacon_stale));
-    let service = Service { state: &state, settings: &settings, seat, holder };
+    let service = Service { state: &state, settings: &settings, seat, holder, log: &log };
     let ended = runtime.block_on(async {
         let mut told = Box::pin(told_to_end()?);
         let (lock, published) = match (lock, published) {
@@ -208,6 +213,7 @@ struct Service<'a> {
     seat: Rc<Seat>,
     /// How we describe ourselves.
     holder: Holder,
+    log: &'a LogGuard,
 }
 
 impl Service<'_> {
@@ -259,7 +265,13 @@ impl Service<'_> {
         let settings = self.settings;
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
         let board = Board::default();
+        if how == Run::Observe {
+            let why = instance::observing(self.state).map_or_else(String::new, |observing| observing.says());
+            board.report(&Clock::System.now(), Mode::ObserveOnly, Some(&why));
+        }
         let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
+        // Before anything slow: until somebody listens, a hang-up ends the process.
+        let reload = reload_when_told(live.clone(), &notifier)?;
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         if how != Run::Observe {
             say_what_is_awaited(&tmux, &settings.target_window).await;
@@ -271,7 +283,7 @@ impl Service<'_> {
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),
-            settings: live.clone(),
+            settings: live,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
             board,
@@ -283,7 +295,6 @@ impl Service<'_> {
             }
             std::future::pending::<()>().await;
         };
-        let reload = reload_when_told(live, &notifier)?;
         let end = async {
             end.await;
             if how != Run::Observe {
@@ -294,7 +305,7 @@ impl Service<'_> {
         let ended = tokio::select! {
             ended = run => ended,
             () = listen => Ok(Ended::Told),
-            () = notifier.attend() => Ok(Ended::Told),
+            () = notifier.attend(self.log) => Ok(Ended::Told),
             () = reload => Ok(Ended::Told),
         };
         notifier.finish();

@@ -3,6 +3,7 @@
 pub mod action_log;
 pub mod agent_program;
 pub mod alerts;
+pub mod archived;
 pub mod child;
 pub mod clock;
 pub mod decisions;
@@ -17,6 +18,7 @@ pub mod hook_files;
 pub mod instance;
 pub mod liveness;
 pub mod lock;
+pub mod log_file;
 pub mod logging;
 pub mod processes;
 pub mod procfs;

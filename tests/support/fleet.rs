@@ -229,6 +229,14 @@ impl Fleet {
         killed
     }
 
+    /// Starts the watcher by a line of shell, in which it is `"$0"`, without HOME.
+    pub(crate) fn watch_by(&mut self, line: &str) {
+        assert!(self.watcher.is_none(), "one watcher at a time");
+        let mut command = self.command("sh");
+        command.args(["-c", line, env!("CARGO_BIN_EXE_nexus-watcher")]).env_remove("HOME");
+        self.watcher = Some(command.spawn().unwrap());
+    }
+
     /// Starts a watcher that is not this fleet's own.
     pub(crate) fn spawn_watcher(&self) -> Child {
         let mut command = self.command(env!("CARGO_BIN_EXE_nexus-watcher"));
