@@ -102,7 +102,6 @@ fn world(server: &Server) -> World {
         env: Box::new(env),
         board: nexus_watcher::daemon::board::Board::default(),
         observer: observe::Observer::new().unwrap(),
-        board: nexus_watcher::daemon::board::Board::default(),
     }
 }
 
