@@ -208,19 +208,10 @@ fn a_holder_that_says_it_is_of_another_pid_namespace_is_respected() {
     let nexus = Nexus::new();
     let body = format!("pid: 1\nhost: {}\nboot_id: {}\npid_ns: pid:[1]\n", here("host"), here("boot_id"));
     fs::write(nexus.state("nexus-instance.lock"), body).unwrap();
-    // Somebody of a program that is no watcher here holds it.
-    let mut holder = Command::new("flock");
-    let mut holder = holder.arg(nexus.state("nexus-instance.lock")).args(["sleep", "600"]).spawn().unwrap();
-    wait_until("the lock is held", || said(&nexus.launch(&["--instance-status"])).contains("HELD"));
+    // Somebody of a program that is no watcher here holds it: this test.
+    let lock = fs::File::options().write(true).open(nexus.state("nexus-instance.lock")).unwrap();
+    fs2::FileExt::lock_exclusive(&lock).unwrap();
     check_respected(&nexus);
-    assert!(holder.try_wait().unwrap().is_none());
-    holder.kill().unwrap();
-    holder.wait().unwrap();
-    // `sleep` has inherited it.
-    let lock = fs::metadata(nexus.state("nexus-instance.lock")).unwrap().ino();
-    for pid in holders_of(lock) {
-        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    }
 }
 
 /// Processes that have a file open.
@@ -247,16 +238,16 @@ fn a_watcher_in_another_pid_namespace_is_respected() {
     );
     let mut command = Command::new("unshare");
     command.args(*way).args(args).arg(WATCHER).arg("--root").arg(nexus.at("root"));
-    let mut inside = nexus.hermetic(&mut command).stderr(Stdio::null()).spawn().unwrap();
+    let child = nexus.hermetic(&mut command).stderr(Stdio::null()).spawn().unwrap();
+    let mut inside = Running { nexus: &nexus, child };
     wait_until("the watcher inside is up", || nexus.read("watcher-heartbeat").starts_with("pid=1\n"));
     check_respected(&nexus);
     // Process 1 of this namespace is no watcher, and the lock says that one lives.
     check(&nexus.ng(&["watcher-status"]), 0, "state=UP");
     check(&nexus.ng(&["watcher", "supervise"]), 0, "");
     check(&nexus.ng(&["watcher", "revive"]), 0, "stopped on purpose");
-    assert!(inside.try_wait().unwrap().is_none(), "it goes on");
-    inside.kill().unwrap();
-    inside.wait().unwrap();
+    assert!(inside.is_running(), "it goes on");
+    drop(inside);
     wait_until("the lock is free", || said(&nexus.launch(&["--instance-status"])).contains("free"));
     check(&nexus.launch(&[]), 0, "started");
 }
@@ -558,7 +549,7 @@ fn a_supervisor_is_told_what_to_do_and_a_crashed_watcher_is_revived() {
     check(&nexus.ng(&["watcher", "revive"]), 0, "stopped on purpose");
     check(&nexus.ng(&["watcher", "stop"]), 0, "no watcher runs");
     assert_eq!(nexus.read("watcher-revive-history.txt").lines().count(), 1);
-    let full: String = (0..5).map(|_| format!("{} watcher-revive\n", now_s())).collect();
+    let full = format!("{} watcher-revive\n", now_s()).repeat(5);
     fs::write(nexus.state("watcher-revive-history.txt"), full).unwrap();
     fs::remove_file(nexus.state("watcher-stop-requested")).unwrap();
     check(&nexus.ng(&["watcher", "revive"]), 3, "5 times within 10 minutes");

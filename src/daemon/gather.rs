@@ -1,6 +1,8 @@
 //! Fetches what the due tasks need, each once, into one `Snapshot`. A part that failed is `Failed(reason)`, never empty.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use super::observe;
@@ -8,6 +10,7 @@ use super::outside::Outside;
 use crate::config::resolved::Settings;
 use crate::logic::emit::notices::install_failed_at;
 use crate::logic::hook::Notification;
+use crate::logic::ids::WindowName;
 use crate::logic::schedule::{Nudge, WatchedFile};
 use crate::logic::snapshot::{
     FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView,
@@ -34,6 +37,9 @@ const MAX_NOTIFICATION_BYTES: u64 = 64 << 10;
 /// Most failed installations that are read; the others are read when these were told.
 const MAX_INSTALL_FAILURES: usize = 50;
 
+/// The action log, read on from where it was left. Shared by everything that gathers at the same time.
+pub(super) type ActionLog = Rc<RefCell<action_log::Follower>>;
+
 /// Notices decisions that come and go.
 #[derive(Debug)]
 pub(super) struct Gatherer {
@@ -56,7 +62,7 @@ impl Gatherer {
 }
 
 /// Fetches everything that `needs` names.
-pub(super) async fn gather<T: Tmux>(out: &Outside<T>, now: &Now, needs: &[Need]) -> Snapshot {
+pub(super) async fn gather<T: Tmux>(out: &Outside<T>, log: &ActionLog, now: &Now, needs: &[Need]) -> Snapshot {
     let has = |need: Need| needs.contains(&need);
     let settings = out.settings.get();
     let mut snapshot = Snapshot::default();
@@ -76,6 +82,9 @@ pub(super) async fn gather<T: Tmux>(out: &Outside<T>, now: &Now, needs: &[Need])
             }
         }
     }
+    if has(Need::Target) {
+        snapshot.target = target(out, &snapshot.tmux).await;
+    }
     if has(Need::Decisions) {
         snapshot.decisions = match decisions::list(&out.state) {
             Ok(files) => Gathered::Got(files),
@@ -83,7 +92,8 @@ pub(super) async fn gather<T: Tmux>(out: &Outside<T>, now: &Now, needs: &[Need])
         };
     }
     if has(Need::ActionLog) {
-        match action_log::read(&out.state) {
+        let events = log.borrow_mut().read(&out.state);
+        match events {
             Ok(events) => {
                 read_reports(&settings, &events, &mut snapshot);
                 snapshot.action_log = Gathered::Got(events);
@@ -128,6 +138,19 @@ pub(super) async fn gather<T: Tmux>(out: &Outside<T>, now: &Now, needs: &[Need])
         }
     }
     snapshot
+}
+
+/// The target's panes, out of the list of all of them if that was asked for.
+async fn target<T: Tmux>(out: &Outside<T>, all: &Gathered<TmuxView>) -> Gathered<TmuxView> {
+    let name = WindowName(out.settings.get().target_window.clone());
+    match all {
+        Gathered::Got(view) => Gathered::Got(view.of_window(&name)),
+        Gathered::Failed(why) => Gathered::Failed(why.clone()),
+        Gathered::NotAsked => match out.tmux.view_of(&name).await {
+            Ok(view) => Gathered::Got(view),
+            Err(error) => Gathered::Failed(error.to_string()),
+        },
+    }
 }
 
 /// Verdicts on the panes of the watched sessions. While no session holds the target window, nobody knows which one is

@@ -50,7 +50,7 @@ mod witness;
 use beside::{Beside, Fetched, slow_needs};
 use courier::Courier;
 use event::Event;
-use gather::Gatherer;
+use gather::{ActionLog, Gatherer};
 use health::Health;
 pub use outside::Outside;
 
@@ -130,6 +130,7 @@ struct Daemon<T> {
     courier: Courier,
     beside: Beside,
     gatherer: Gatherer,
+    log: ActionLog,
     health: Health,
     cycle: Cycle,
     nudge: Nudge,
@@ -156,6 +157,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             courier: Courier::new(),
             beside: Beside::new(),
             gatherer: Gatherer::new(&outside.state),
+            log: ActionLog::default(),
             health: Health::default(),
             cycle: Cycle::default(),
             nudge: Nudge::default(),
@@ -294,8 +296,9 @@ impl<T: Tmux + 'static> Daemon<T> {
             // They ride the startup sweep only, and to look for them lists the whole directory.
             .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
-        let mut snapshot = gather::gather(&self.out, &now, &needs).await;
-        match &snapshot.tmux {
+        let mut snapshot = gather::gather(&self.out, &self.log, &now, &needs).await;
+        let asked = if snapshot.tmux == Gathered::NotAsked { &snapshot.target } else { &snapshot.tmux };
+        match asked {
             Gathered::Got(_) => self.out.board.report(&now, Degraded::TmuxUnreachable, None),
             Gathered::Failed(why) => self.out.board.report(&now, Degraded::TmuxUnreachable, Some(why)),
             Gathered::NotAsked => {}
@@ -356,8 +359,8 @@ impl<T: Tmux + 'static> Daemon<T> {
         if needs.is_empty() {
             return false;
         }
-        let (out, at) = (Rc::clone(&self.out), *now);
-        self.beside.start(name, async move { gather::gather(&out, &at, &needs).await });
+        let (out, log, at) = (Rc::clone(&self.out), Rc::clone(&self.log), *now);
+        self.beside.start(name, async move { gather::gather(&out, &log, &at, &needs).await });
         let line = self.schedule.started(name, now);
         self.telemetry(line);
         true
@@ -369,7 +372,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         let mut rc = RC_BROKE_OFF;
         if let (Some(slow), Some(spec)) = (fetched.snapshot, self.spec(name)) {
             let needs: Vec<Need> = spec.needs.iter().copied().filter(|need| *need != Need::Local).collect();
-            let mut snapshot = gather::gather(&self.out, &now, &needs).await;
+            let mut snapshot = gather::gather(&self.out, &self.log, &now, &needs).await;
             snapshot.local = slow.local;
             let before = self.staged.get(name).map(|staged| staged.sections.clone());
             rc = self.decide(name, &mut snapshot, &now).await;

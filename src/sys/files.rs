@@ -143,7 +143,7 @@ pub fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
 
 /// Opens a regular file for reading without waiting, whatever stands there: a pipe would hold the watcher up for ever,
 /// and a device has no end. `None` if it does not exist.
-fn open_regular(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     let nonblock = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = match OpenOptions::new().read(true).custom_flags(nonblock).open(path) {
         Ok(file) => file,

@@ -96,6 +96,26 @@ mod tests {
     }
 
     #[test]
+    fn limits_are_those_of_the_run() {
+        let names = Gathered::Got(vec!["2026-05-01_00-00-00_aaaaaa.md".to_owned()]);
+        let now = Now::fixed(Timestamp::parse_iso("2026-05-11T00:00:00Z").unwrap());
+        let snap = Snapshot { archive_names: names, ..Snapshot::default() };
+        let mut task = PruneArchive;
+        for (days, log_bytes, prunes) in [(30, 70_000, false), (7, 90_000, true)] {
+            let keep = Duration::from_secs(days * 86_400);
+            let settings = Settings { archive_keep: keep, state_log_max_bytes: log_bytes, ..settings() };
+            let mut out = Out::default();
+            task.decide(&now, &settings, &snap, &mut out);
+            assert_eq!(out.actions.iter().any(|action| matches!(action, Action::PruneArchive { .. })), prunes);
+            assert!(
+                out.actions
+                    .iter()
+                    .any(|action| matches!(action, Action::RotateLog { max_bytes, .. } if *max_bytes == log_bytes))
+            );
+        }
+    }
+
+    #[test]
     fn an_archive_that_cannot_be_listed_is_left_alone() {
         let mut out = Out::default();
         let snap = Snapshot { archive_names: Gathered::Failed("denied".into()), ..Snapshot::default() };

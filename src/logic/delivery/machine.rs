@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::gate::{Gate, Hold, Seen, Target, judge};
-use super::proof::{Before, OwnText, by_screen, is_shown, locate};
+use super::proof::{Before, OwnText, by_screen, is_known_there, locate};
 use super::{Outcome, Pasted, Proof, ProofBy};
 use crate::logic::ids::PaneKey;
 
@@ -276,9 +276,8 @@ impl Delivery {
                 self.note = Some(why);
                 self.confirm(now)
             }
-            // The hook tells that some prompt was sent. It was ours if the box has let go of it.
             (Phase::Confirming, Happened::Proofs(Some(proof)))
-                if proof.by == ProofBy::Hook && !self.pasted.is_signed() && (self.stuck || self.queued_before) =>
+                if proof.by == ProofBy::Hook && !self.believes_hook() =>
             {
                 Step::Look
             }
@@ -300,6 +299,12 @@ impl Delivery {
     /// How often Enter was pressed.
     pub const fn enters(&self) -> usize {
         self.enters
+    }
+
+    /// Whether the prompt hook's word is a proof. Of an unsigned text it tells only that some prompt was sent; that was ours
+    /// if the box has let go of it and no earlier message waited in the queue.
+    pub fn believes_hook(&self) -> bool {
+        self.pasted.is_signed() || !(self.stuck || self.queued_before)
     }
 
     /// Whether the next look may be followed by a paste.
@@ -326,7 +331,7 @@ impl Delivery {
             Gate::Open { queue } => {
                 self.busy = queue;
                 self.queued_before = seen.verdict.queued;
-                self.was_shown = !self.pasted.is_signed() && is_shown(&seen, &self.pasted);
+                self.was_shown = !self.pasted.is_signed() && is_known_there(&seen, &self.pasted);
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;
                 let require = seen.composer_mark.into_iter().collect();

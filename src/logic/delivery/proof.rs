@@ -68,8 +68,13 @@ pub fn locate(seen: &Seen, pasted: &Pasted) -> OwnText {
 }
 
 /// Whether the text's mark stands outside the input box.
-pub fn is_shown(seen: &Seen, pasted: &Pasted) -> bool {
+fn is_shown(seen: &Seen, pasted: &Pasted) -> bool {
     pasted.needle().is_some_and(|needle| shows(&seen.outside, &needle))
+}
+
+/// Whether anything by which the text is known stands outside the input box.
+pub fn is_known_there(seen: &Seen, pasted: &Pasted) -> bool {
+    is_shown(seen, pasted) || pasted.opening().is_some_and(|opening| shows(&seen.outside, &opening))
 }
 
 /// A text without what wrapping and drawing change: white space, and characters that take no room of their own.
@@ -284,5 +289,13 @@ mod tests {
         target.verdict.queued = true;
         assert_eq!(by_screen(&target, &ours, Before { was_shown: true, queue_was_empty: false }), None);
         assert_eq!(by_screen(&target, &Pasted::unsigned("yes".into()), Before::default()), None);
+        // A long one shows only its first lines while it waits.
+        let long = Pasted::unsigned("row 1 of a text\nthe longest line of them all".into());
+        target.outside = vec!["❯ row 1 of a text".into(), "  … +53 lines".into()];
+        target.verdict.input = Some(InputRow::Ghost);
+        let queued = Some(Proof { by: ProofBy::Screen, queued: true });
+        assert_eq!(by_screen(&target, &long, Before::default()), queued);
+        assert_eq!(by_screen(&target, &long, Before { was_shown: true, queue_was_empty: false }), None);
+        assert!(is_known_there(&target, &long));
     }
 }

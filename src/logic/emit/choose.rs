@@ -9,7 +9,6 @@ use crate::logic::time::{Now, Timestamp, age_text};
 use crate::logic::worker::roster::Roster;
 use crate::logic::worker::workspace::counts;
 
-use super::dedup::CLOCK_SLACK;
 use super::sections::spec;
 
 /// The least that is added to an interval before staged data counts as missing: a run may itself take a while.
@@ -40,9 +39,7 @@ pub fn tellable(
     let mut sections = Vec::new();
     for (name, max_age) in max_ages {
         let Some(signal) = staged.get(name).filter(|signal| is_fresh(now, signal.at, *max_age)) else { continue };
-        // A delivery that lies ahead was before the clock was set back: staged times can't be compared with it.
-        let is_past = |told: &Timestamp| *told <= now.at.after(CLOCK_SLACK);
-        let retired = told.get(name).is_some_and(|told| signal.at.secs() <= told.secs() && is_past(told));
+        let retired = told.get(name).is_some_and(|told| signal.at.secs() <= told.secs());
         let open = signal.sections.iter().filter(|section| !retired || section.commits.is_empty());
         sections.extend(open.map(|section| (*name, section.clone())));
     }
@@ -190,13 +187,6 @@ mod tests {
         };
         assert_eq!(kinds(990), [SectionKind::ArmSupervisor]);
         assert_eq!(kinds(991), [SectionKind::Bells, SectionKind::ArmSupervisor]);
-    }
-
-    #[test]
-    fn a_clock_that_was_set_back_withholds_nothing() {
-        let now = Now::fixed(Timestamp::from_secs(1000));
-        let told = BTreeMap::from([("p", Timestamp::from_secs(4600))]);
-        assert_eq!(tellable(&now, &staged_at(990), &[("p", Duration::from_secs(90))], &told).len(), 2);
     }
 
     #[test]

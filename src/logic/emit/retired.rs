@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::logic::time::{Now, Timestamp};
 
-use super::dedup::Ring;
+use super::dedup::{CLOCK_SLACK, Ring};
 
 /// How long after an emit's stamp in the ring its commits may still be under way.
 const COMMIT_SLACK: Duration = Duration::from_secs(30);
@@ -41,7 +41,12 @@ pub struct Retired {
 impl Retired {
     /// For each producer whose sections were delivered, the time up to which its data may be from before the commits:
     /// shortly after the stamp in the ring, or when that stamp was first seen here.
+    ///
+    /// A time that lies ahead is from before the clock was set back, and nothing can be compared with it.
     pub fn until(&mut self, now: &Now, ring: &Ring) -> &BTreeMap<&'static str, Timestamp> {
+        let ahead = now.at.after(CLOCK_SLACK);
+        self.composed.retain(|composed| composed.at <= ahead && composed.seen.is_none_or(|seen| seen <= ahead));
+        self.until.retain(|_, until| *until <= ahead);
         for composed in &mut self.composed {
             let Some(at) = ring.last(&composed.hash).filter(|at| at.secs() >= composed.at.secs()) else { continue };
             let seen = *composed.seen.get_or_insert(now.at);
@@ -97,6 +102,16 @@ mod tests {
         // Seen late, it is no later than the commits can have taken.
         retired.remember("b", Timestamp::from_secs(200), vec!["q"]);
         assert_eq!(retired.until(&at(900), &ring(&[(201, "b")]))["q"], Timestamp::from_secs(231));
+    }
+
+    #[test]
+    fn what_was_before_the_clock_was_set_back_retires_nothing() {
+        let mut retired = Retired::default();
+        retired.remember("a", Timestamp::from_secs(5000), vec!["p"]);
+        assert_eq!(retired.until(&at(5001), &ring(&[(5000, "a")])).len(), 1);
+        assert!(retired.until(&at(1000), &ring(&[(5000, "a")])).is_empty());
+        retired.remember("b", Timestamp::from_secs(1000), vec!["p"]);
+        assert_eq!(retired.until(&at(1002), &ring(&[(5000, "a"), (1001, "b")]))["p"], Timestamp::from_secs(1002));
     }
 
     #[test]

@@ -31,7 +31,6 @@ impl Told {
         let begin = text.find("=== nexus state changed at ")?;
         let sig = begin + text.get(begin..)?.find("--- nexus-emit-sig ")?;
         let end = sig + text.get(sig..)?.find(" ---").map(|at| at + 4)?;
-        let end = end.max(sig + text.get(sig..)?.find('\n').unwrap_or(text.len() - sig));
         let body = text.get(begin..end)?.trim_end().to_owned();
         let signature = text.get(sig..end)?.strip_prefix("--- nexus-emit-sig ")?.strip_suffix(" ---")?.to_owned();
         let header = body.lines().next()?;
