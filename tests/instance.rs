@@ -366,7 +366,7 @@ fn without_the_lock_it_only_observes_and_becomes_a_watcher_when_it_gets_it() {
     let mut names: Vec<_> =
         fs::read_dir(nexus.state("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    assert_eq!(names, ["logs", "nexus-instance.lock", "watcher-observing"]);
+    assert_eq!(names, ["logs", "nexus-instance.lock", "watcher-observing", "watcher.log"]);
     assert_eq!(fs::read_to_string(&precious).unwrap(), "text");
     let observes = format!("OBSERVE-ONLY: process {} has no instance lock", watcher.pid());
     check(&nexus.launch(&["--instance-status"]), 0, &observes);
@@ -428,9 +428,9 @@ fn no_child_has_the_lock_open() {
     for tool in ["git", "tmux"] {
         let real = said(&Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().unwrap());
         let script = format!(
-            "#!/bin/sh\nls -l /proc/$$/fd >\"{}/{tool}.$$\"\nexec {} \"$@\"\n",
-            nexus.at("given").display(),
-            real.trim()
+            "#!/bin/sh\nls -l /proc/$$/fd >\"{given}/.$$\"\nmv \"{given}/.$$\" \"{given}/{tool}.$$\"\nexec {} \"$@\"\n",
+            real.trim(),
+            given = nexus.at("given").display(),
         );
         fs::write(tools.join(tool), script).unwrap();
         fs::set_permissions(tools.join(tool), fs::Permissions::from_mode(0o755)).unwrap();
@@ -446,7 +446,7 @@ fn no_child_has_the_lock_open() {
             .collect::<Vec<_>>()
     };
     wait_until("git and tmux were started", || !given("git.").is_empty() && given("tmux.").len() > 1);
-    for file in given("") {
+    for file in given("git.").into_iter().chain(given("tmux.")) {
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.contains(" 0 -> ") && !text.contains("nexus-instance") && !text.contains(".lock"), "{text}");
         let others: Vec<_> =
@@ -456,6 +456,29 @@ fn no_child_has_the_lock_open() {
     // The same by the kernel's own word, for those that last.
     let lock = fs::metadata(nexus.state("nexus-instance.lock")).unwrap().ino();
     assert_eq!(holders_of(lock), [watcher.pid().cast_signed()]);
+}
+
+#[test]
+fn of_many_starts_of_every_kind_at_once_one_watcher_is_left() {
+    let nexus = Nexus::new();
+    let launcher = concat!(env!("CARGO_MANIFEST_DIR"), "/monitor/watcher/launcher.sh");
+    // Past the launcher, the lock alone decides.
+    let _direct = [nexus.spawn(Path::new(WATCHER), &[]), nexus.spawn(Path::new(WATCHER), &[])];
+    let nexus = &nexus;
+    std::thread::scope(|scope| {
+        for args in [&[][..], &["--ensure"], &["--replace"], &["--replace"], &["--ensure"], &[]] {
+            scope.spawn(move || {
+                let output = nexus.run(launcher, args);
+                // A start that finds one is refused; one that was started may have been replaced before it was up.
+                let code = output.status.code().unwrap();
+                assert!(matches!(code, 0 | 3 | 4), "{args:?}: {}", said(&output));
+            });
+        }
+    });
+    check(&nexus.launch(&["--ensure"]), 0, "");
+    wait_until("one is up", || nexus.ng(&["watcher-status"]).status.code() == Some(0));
+    let lock = fs::metadata(nexus.state("nexus-instance.lock")).unwrap().ino();
+    assert_eq!(holders_of(lock), [nexus.pid().unwrap().cast_signed()]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::logic::time::Now;
 use crate::sys::clock::Clock;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::liveness::{self, PROGRAM, REVIVALS_FILE, REVIVED_FILE, STOP_FILE, SUPERVISOR_FILE};
-use crate::sys::takeover::{self, ReplaceError};
+use crate::sys::takeover;
 use crate::sys::{detach, instance};
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
@@ -156,9 +156,6 @@ fn stop(invocation: &Invocation) -> anyhow::Result<u8> {
             for pid in done.ended.iter().map(|(pid, _)| pid).chain(&done.reaped) {
                 render::line(&format!("stopped the watcher {pid}"));
             }
-        }
-        Err(ReplaceError::Unwritable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            render::line("no watcher runs");
         }
         Err(error) => return Err(error.into()),
     }

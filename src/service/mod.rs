@@ -240,6 +240,7 @@ impl Service<'_> {
             interval: settings.interval,
             holder: self.holder.clone(),
             seat: Rc::clone(&self.seat),
+            said: std::collections::BTreeMap::new(),
         };
         guard.announce();
         tracing::info!(
