@@ -101,7 +101,6 @@ fn world(server: &Server) -> World {
         settings: nexus_watcher::config::resolved::Settings::defaults(&dir).into(),
         env: Box::new(env),
         observer: observe::Observer::new().unwrap(),
-        board: nexus_watcher::daemon::board::Board::default(),
     }
 }
 

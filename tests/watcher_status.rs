@@ -139,9 +139,8 @@ fn the_shim_runs_the_built_program_for_its_nexus() {
     let nexus = Nexus::new();
     let shim = nexus.dir.path().join("monitor/ng");
     fs::create_dir_all(shim.parent().unwrap()).unwrap();
-    for name in ["ng", "find_program.sh"] {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("monitor").join(name);
-        fs::copy(script, shim.with_file_name(name)).unwrap();
+    for script in ["monitor/ng", "monitor/find_program.sh"] {
+        fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(script), nexus.dir.path().join(script)).unwrap();
     }
     let bin = Path::new(env!("CARGO_BIN_EXE_ng")).parent().unwrap();
     let run = |path: &str, bin_dir: &str| {

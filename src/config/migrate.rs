@@ -106,11 +106,7 @@ impl Edit<'_> {
         else {
             return false;
         };
-        // The word must end there: 30 is not the beginning of 300.
-        let next = rest[word.len()..].chars().next();
-        if next.is_some_and(|c| c.is_alphanumeric() || "_-.+\"'".contains(c)) {
-            return false;
-        }
+        // Should it be the beginning of a longer one, the result says something else, which is found before it is written.
         line.replace_range(start..start + word.len(), self.to);
         true
     }

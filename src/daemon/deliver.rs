@@ -50,6 +50,7 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
     fault::point("before-archive");
     files::write_atomic(&out.state.at("diffs").join(&name), text.as_bytes(), Durability::Durable)?;
     fault::point("after-archive");
+    tracing::info!(nonce = emit.signature.nonce, reason = emit.reason, archive = name, "emit composed");
     let composed = Event {
         iso: Some(emit.signature.iso.clone()),
         reason: Some(emit.reason.clone()),

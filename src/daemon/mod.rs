@@ -425,6 +425,10 @@ impl<T: Tmux + 'static> Daemon<T> {
     /// Lets a task decide and carries out what it asks for; its return code.
     async fn decide(&mut self, name: &'static str, snapshot: &mut Snapshot, started: &Now) -> i32 {
         if self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged)) {
+            // What was staged before the clock was set back counts as staged now, so that a delivery can outdate it.
+            for staged in self.staged.values_mut() {
+                staged.at = started.at.min(staged.at);
+            }
             snapshot.staged.clone_from(&self.staged);
         }
         if name == COMPOSE {
