@@ -14,6 +14,7 @@ use crate::logic::snapshot::{
     FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView,
 };
 use crate::logic::time::Now;
+use crate::logic::worker::log::drop_unused;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
@@ -45,7 +46,7 @@ pub(super) struct Gatherer {
 
 impl Gatherer {
     pub(super) fn new(state: &StateDir) -> Self {
-        Self { decisions_dir: state.at("decisions"), decisions_seen: None, log: action_log::Follower::default() }
+        Self { decisions_dir: state.at("decisions"), decisions_seen: None, log: action_log::Follower::new(drop_unused) }
     }
 
     /// Whether a decision came or went since the last call.
