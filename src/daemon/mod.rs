@@ -157,7 +157,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             courier: Courier::new(),
             beside: Beside::new(),
             gatherer: Gatherer::new(&outside.state),
-            log: ActionLog::default(),
+            log: gather::action_log(),
             health: Health::default(),
             cycle: Cycle::default(),
             nudge: Nudge::default(),
