@@ -275,6 +275,9 @@ mod tests {
         child: Child,
     }
 
+    /// A child in the background that has given the lock back before its parent goes on.
+    const LEFT_BEHIND: &str = "(exec 9>&-; : >closed; exec sleep 600) & until [ -e closed ]; do :; done;";
+
     impl Stand {
         fn holding(state: &StateDir, program: &str, prelude: &str) -> Self {
             Self::start(state, program, prelude, false)
@@ -402,7 +405,7 @@ mod tests {
     #[test]
     fn a_group_that_nothing_shows_to_be_ours_is_left_alone() {
         let (_dir, state) = state();
-        let mut other = Stand::start(&state, "not-the-watcher", "sleep 600 9>&- &", true);
+        let mut other = Stand::start(&state, "not-the-watcher", LEFT_BEHIND, true);
         other.sign(&state, |_| {});
         let pid = other.child.id();
         other.child.kill().unwrap();
