@@ -79,7 +79,7 @@ fn main() {
         times.chunks(screens.len()).flat_map(|round| large.iter().map(|&nth| round[nth])).collect::<Vec<_>>()
     };
 
-    head("classify");
+    head();
     let ours = each(&live, |screen| screen.judge(profile));
     let bare = each(&live, |screen| rows(&screen.plain));
     let cut = "cutting the bytes into rows";

@@ -4,7 +4,7 @@
 //! All panes are 200×50 and show agents' screens. Processor time is that of the tmux server, of the control client and
 //! of this process together.
 
-#![expect(clippy::unwrap_used, reason = "a bench ends at the first surprise")]
+#![expect(clippy::unwrap_used, clippy::unchecked_time_subtraction, reason = "a bench ends at the first surprise")]
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -100,8 +100,8 @@ fn world(server: &Server) -> World {
         state: StateDir::new(dir.join("monitor/.state")),
         settings: nexus_watcher::config::resolved::Settings::defaults(&dir).into(),
         env: Box::new(env),
-        board: nexus_watcher::daemon::board::Board::default(),
         observer: observe::Observer::new().unwrap(),
+        board: nexus_watcher::daemon::board::Board::default(),
     }
 }
 
@@ -288,7 +288,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut server = Server::start();
     let mut out = world(&server);
-    head("sweep");
+    head();
     runtime.block_on(async {
         server.grow(1);
         server.tmux(&["kill-window", "-t", "nexus:keeper"]);

@@ -208,6 +208,90 @@ fn an_open_dialog_is_not_answered_and_the_emit_is_told_once_when_it_is_gone() {
     assert!(!touched.exists(), "nobody allowed the command\n{}", scene.story());
 }
 
+#[test]
+fn a_fold_that_a_killed_watcher_left_is_sent_by_the_next_and_told_once() {
+    let mut scene = Scene::start(LeadHooks::On);
+    let own = scene.own_decision();
+    scene.watch_until_killed("after-fold");
+    scene.lab.tmux.wait_for(LEAD, r"\[Pasted text #\d+ \+\d+ lines\]", PATIENCE);
+    assert_eq!(scene.told(MARK), 0, "{}", scene.story());
+    scene.watch(&[]);
+    let emit = scene.wait_emit(&own, "the emit to be received", received);
+    scene.assert_told_once(&own, &emit);
+    assert!(emit["repeat_of"].is_null(), "{}", scene.story());
+}
+
+#[test]
+fn a_number_of_a_fold_is_not_used_again() {
+    let scene = Scene::start(LeadHooks::On);
+    let fold = |what: &str| {
+        scene.lab.tmux.paste(LEAD, "one\ntwo\nthree\nfour\nfive");
+        scene.wait(&format!("the fold {what}"), || {
+            let screen = scene.lab.tmux.screen(LEAD);
+            let (_, rest) = screen.rsplit_once("[Pasted text #")?;
+            rest.split(' ').next()?.parse::<u32>().ok()
+        })
+    };
+    let gone = |what: &str| {
+        scene.wait(what, || (!scene.lab.tmux.screen(LEAD).contains("[Pasted text #")).then_some(()));
+    };
+    let mut numbers = vec![fold("at first")];
+    scene.lab.tmux.key(LEAD, "C-c");
+    gone("the box to be cleared");
+    numbers.push(fold("after clearing"));
+    scene.lab.tmux.key(LEAD, "Enter");
+    gone("the prompt to be sent");
+    scene.wait_for_rest();
+    numbers.push(fold("after sending"));
+    scene.lab.tmux.key(LEAD, "C-c");
+    gone("the box to be cleared again");
+    scene.lab.tmux.send(LEAD, "/clear");
+    scene.wait("the conversation to be forgotten", || scene.lab.tmux.screen(LEAD).contains("/clear").then_some(()));
+    scene.wait_for_rest();
+    numbers.push(fold("after /clear"));
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+}
+
+#[test]
+fn a_text_that_ng_sends_reaches_the_model_once_whoever_sees_it() {
+    let scene = Scene::start(LeadHooks::On);
+    let long = |n: usize| (0..60).map(|line| format!("row {line} of text {n}")).collect::<Vec<_>>().join("\n");
+    let mut number = 0;
+    let mut send = |witnesses: &str, text: &str, outcome: &str| {
+        number += 1;
+        scene.configure(&[&format!("witnesses: [{witnesses}]")]);
+        let text = format!("{text}\nthis is the end of number {number:02}");
+        let (code, answer) = scene.lab.ng(&["send", LEAD, "--no-wait", "--json", "-m", &text]);
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        assert_eq!((code, &answer["outcome"]), (0, &outcome.into()), "{answer}\n{}", scene.story());
+        format!("the end of number {number:02}")
+    };
+    let mut told = Vec::new();
+    for witness in ["hook", "transcript", "screen", "hook, transcript, screen"] {
+        for text in [
+            "please look at the tests",
+            &long(1),
+            "what nobody\u{200b} sees\u{202e} is gone \u{1f468}\u{200d}\u{1f469}",
+        ] {
+            scene.wait_for_rest();
+            told.push(send(witness, text, "delivered"));
+        }
+    }
+    scene.wait_for_rest();
+    scene.lab.tmux.send(LEAD, "SCENARIO:slow 25");
+    scene.lab.tmux.wait_for(LEAD, "esc to interrupt", PATIENCE);
+    told.push(send("hook, transcript, screen", "and then rebase", "queued"));
+    told.push(send("hook, transcript, screen", &long(2), "queued"));
+    for mark in told {
+        scene.wait(&format!("{mark} to reach the model"), || (scene.told(&mark) > 0).then_some(()));
+        assert_eq!(scene.told(&mark), 1, "{mark}\n{}", scene.story());
+    }
+    // A dialog is nobody's to answer by a text.
+    let (code, _) = scene.lab.ng(&["send", "w2", "--no-wait", "-m", "please look at the tests"]);
+    assert_eq!(code, 7, "{}", scene.story());
+    assert!(scene.lab.tmux.screen("w2").contains("Do you want to proceed"), "{}", scene.story());
+}
+
 /// Asserts that an emit about so many new decisions is received, by this witness alone, and told once.
 fn check_proof(scene: &mut Scene, witness: &str, count: usize) {
     scene.wait_for_rest();

@@ -80,7 +80,9 @@ impl Lab {
     /// One look, two seconds after the last.
     fn look(&mut self) -> Vec<String> {
         self.secs += 2;
-        self.live().look(&self.now()).iter().map(|news| self.told(news)).collect()
+        let (now, mut news) = (self.now(), self.live().look(&self.now()));
+        news.extend(self.live().write_record(&now));
+        news.iter().map(|news| self.told(news)).collect()
     }
 
     /// Looks until a change had time to settle.

@@ -117,6 +117,8 @@ fn a_bad_file_is_said_once_and_a_restart_key_waits() {
     fleet.wait("composing as before", || runs(&fleet, "compose_emit") >= before + 3);
     assert_eq!(logged(&fleet, said), 1);
     assert!(fleet.ng(&["config", "check"]).0 == 1 && fleet.watcher_lives());
+    let (code, shown) = fleet.ng(&["config", "show"]);
+    assert!(code == 1 && shown.contains("monitor.interval_seconds ") && shown.contains("  1  (in force)\n"), "{shown}");
     let (_, status) = fleet.ng(&["watcher-status"]);
     assert!(status.contains("\ndegraded: config-reload since="), "{status}");
 

@@ -361,3 +361,77 @@ fn two_windows_of_the_target_s_name_are_said_and_neither_is_typed_into() {
     fleet.wait_emit("the emit to be received", received);
     assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 1);
 }
+
+#[test]
+fn refusals_are_counted_in_the_form_of_the_protocol_and_a_delivery_ends_the_count() {
+    let mut fleet = Fleet::new();
+    fleet.orchestrator(&format!("{} --draft 'merge only after'", fleet.hooks("orchestrator")));
+    fleet.decide("keeper", "0a1b2c3d4e5f");
+    // As it is after a quarter of an hour of refusals.
+    let count = fleet.state("paste-deferral/orchestrator");
+    std::fs::create_dir_all(count.parent().unwrap()).unwrap();
+    let first = 1_000_000_000;
+    std::fs::write(&count, format!("2\t{first}\n")).unwrap();
+    fleet.watch();
+    fleet.wait("the alert", || fleet.alerts().contains("ALERT paste-deferral target=orchestrator count=3 for="));
+    assert!(fleet.alerts().contains("(draft: somebody's unsent text"), "{}", fleet.alerts());
+    let text = || std::fs::read_to_string(&count).unwrap_or_default();
+    fleet.wait("further refusals", || {
+        text()
+            .split_once('\t')
+            .is_some_and(|(count, at)| count.parse::<u32>().unwrap() > 5 && at == format!("{first}\n"))
+    });
+    // The next reminder comes when it has lasted twice as long.
+    assert_eq!(fleet.alerts().matches("ALERT paste-deferral").count(), 1, "{}", fleet.alerts());
+    fleet.tell("orchestrator", "draft ");
+    fleet.wait_emit("the emit to be received", received);
+    fleet.wait("the count to end", || !count.exists() && !fleet.state("paste-deferral-alerts/orchestrator").exists());
+}
+
+#[test]
+fn an_event_log_that_cannot_be_written_does_not_stop_a_report() {
+    let mut fleet = Fleet::new();
+    fleet.orchestrator(&fleet.hooks("orchestrator"));
+    std::fs::create_dir(fleet.state("emits.jsonl")).unwrap();
+    fleet.decide("keeper", "0a1b2c3d4e5f");
+    fleet.watch();
+    fleet.wait("the report", || told(&fleet, "0a1b2c3d4e5f") == 1);
+    fleet.wait("the delivery to be over", || !fleet.is_pending());
+    // What it retired is retired: only the news is told.
+    fleet.decide("keeper", "00000000000a");
+    fleet.wait("the next report", || told(&fleet, "00000000000a") == 1);
+    assert_eq!(told(&fleet, "0a1b2c3d4e5f"), 1);
+}
+
+#[test]
+fn a_report_above_the_limit_is_cut_at_a_line_and_points_to_the_archive() {
+    let mut fleet = Fleet::new();
+    fleet.configure("monitor:\n  interval_seconds: 1\n  paste:\n    max_bytes: 1500\n");
+    fleet.orchestrator(&fleet.hooks("orchestrator"));
+    for n in 0..20 {
+        fleet.decide("keeper", &format!("0a1b2c3d4e{n:02x}"));
+    }
+    fleet.watch();
+    let emit = fleet.wait_emit("the emit to be received", received);
+    let nonce = emit["nonce"].as_str().unwrap();
+    let text = fleet.submitted("orchestrator").into_iter().find(|text| text.contains(nonce)).unwrap();
+    assert!(text.len() <= 1500, "{}", text.len());
+    let lines: Vec<&str> = text.lines().collect();
+    let [.., pointer, signature] = lines.as_slice() else { panic!("{text}") };
+    assert!(signature.ends_with(&format!("{nonce} ---")), "{signature}");
+    let archive = fleet.state("diffs").join(emit["archive"].as_str().unwrap());
+    let whole = std::fs::read_to_string(&archive).unwrap();
+    let missing = whole.lines().count() - (lines.len() - 1);
+    let wanted = format!("[… {missing} more lines: {}; read it with: ng emits show {nonce}]", archive.display());
+    assert_eq!(*pointer, wanted);
+    let (code, shown) = fleet.ng(&["emits", "show", nonce]);
+    assert_eq!(code, 0);
+    assert!(
+        (0..20).all(|n| whole.contains(&format!("0a1b2c3d4e{n:02x}")) && shown.contains(&format!("0a1b2c3d4e{n:02x}")))
+    );
+    // What only the archive has was told through the pointer: it is not told again before its time.
+    fleet.decide("keeper", "00000000000a");
+    fleet.wait("the next news", || told(&fleet, "00000000000a") == 1);
+    let next = fleet.submitted("orchestrator").into_iter().find(|text| text.contains("00000000000a")).unwrap();
+    assert!(!next.contains("0a1b2c3d4e13"), "{next}");
+}

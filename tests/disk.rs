@@ -84,7 +84,8 @@ fn with_its_state_directory_removed_it_stays_the_only_watcher_and_goes_on_tellin
         let staged = fs::read_to_string(fleet.state("scheduler-staging/pending_decisions.out"));
         staged.is_ok_and(|text| !text.contains(SIGNAL))
     });
-    fs::remove_dir_all(fleet.state("")).unwrap();
+    // It goes on writing meanwhile.
+    fleet.wait("the removal", || fs::remove_dir_all(fleet.state("")).is_ok());
     fleet.wait("the lock to be taken again", || fleet.state("watcher.pid").exists());
     let (code, text) = fleet.run_watcher(&[]);
     assert_eq!(code, 4, "a second watcher started: {text}");

@@ -137,6 +137,15 @@ fn an_install_keeps_all_else_and_its_undo_brings_the_bytes_back() {
 }
 
 #[test]
+fn the_copy_brings_back_what_an_edit_could_not() {
+    let person = Person::new("2.1.332");
+    person.write("{ \n\n }");
+    person.hooks(&["install", "--user"]);
+    assert_eq!(person.hooks(&["uninstall", "--user"]).0, 0);
+    assert_eq!(person.text(), "{ \n\n }");
+}
+
+#[test]
 fn what_was_changed_after_the_install_stays_when_it_is_undone() {
     let person = Person::new("2.1.332");
     person.write(OTHERS);

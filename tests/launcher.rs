@@ -201,8 +201,8 @@ fn of_many_starts_at_once_one_runs() {
         let live = fs::read_dir("/proc").unwrap().flatten();
         let live = live.filter(|entry| fs::read_link(entry.path().join("exe")).is_ok_and(|found| found == exe));
         let leads = |pid: &str| {
-            let line = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            line.contains("(stand-in)") || line.contains("(nexus-watcher)")
+            let about = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            about.contains("(stand-in)") || about.contains("(nexus-watcher)")
         };
         let pids: Vec<String> = live.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         assert_eq!(pids.iter().filter(|pid| leads(pid)).count(), 1, "{args:?}: {pids:?}");

@@ -77,6 +77,39 @@ fn forty_columns_and_ten_rows_are_enough() {
 }
 
 #[test]
+fn a_text_that_is_not_folded_and_larger_than_its_window_waits_for_a_person() {
+    let mut fleet = Fleet::new();
+    fleet.configure("monitor:\n  interval_seconds: 1\n  paste:\n    settle_seconds: 1\n");
+    fleet.orchestrator(&format!("{} --no-collapse", fleet.hooks("orchestrator")));
+    resize(&fleet, 80, 10);
+    fleet.decide("keeper", FINGERPRINT);
+    fleet.watch();
+    // What stands above the rows that show can't be seen, so that nobody can say that the box holds our text alone.
+    fleet.wait_emit("the outcome to be open", |emit| emit["outcome"] == "unknown");
+    assert!(fleet.submitted("orchestrator").is_empty());
+    assert!(fleet.screen("orchestrator").contains("nexus-emit-sig"), "{}", fleet.screen("orchestrator"));
+    let degraded = || std::fs::read_to_string(fleet.state("degraded.json")).unwrap_or_default();
+    fleet.wait("the status to say so", || degraded().contains("delivery-open") || degraded().contains("unproven-text"));
+    fleet.tmux(&["send-keys", "-t", &fleet.window("orchestrator"), "Enter"]);
+    check_told(&fleet, "sent by a person");
+}
+
+#[test]
+fn a_text_that_is_not_folded_goes_into_a_small_window_if_it_is_cut() {
+    let mut fleet = Fleet::new();
+    fleet.configure("monitor:\n  interval_seconds: 1\n  paste:\n    max_bytes: 1024\n");
+    fleet.orchestrator(&format!("{} --no-collapse", fleet.hooks("orchestrator")));
+    resize(&fleet, 120, 24);
+    for n in 0..20 {
+        fleet.decide("keeper", &format!("ffffffffff{n:02x}"));
+    }
+    fleet.watch();
+    fleet.wait_emit("a proven emit", |emit| emit["received"] == true);
+    let submitted = fleet.submitted("orchestrator");
+    assert!(submitted.len() == 1 && submitted[0].contains(" more lines: "), "{submitted:?}");
+}
+
+#[test]
 fn a_window_that_changes_its_size_all_the_time_gets_the_emit_once() {
     let mut fleet = Fleet::new();
     fleet.orchestrator(&fleet.hooks("orchestrator"));

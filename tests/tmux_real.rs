@@ -475,6 +475,28 @@ async fn a_pane_that_dies_at_any_moment_never_takes_the_server_with_it() {
 }
 
 #[tokio::test]
+async fn keys_arrive_as_plain_bytes_whatever_the_program_and_the_server_make_of_keys() {
+    // Nothing asked for; keys with modifiers told apart; every key told apart; the protocol of kitty.
+    for asked in ["", "\\033[>4;1m", "\\033[>4;2m", "\\033[>1u"] {
+        for extended in ["off", "on", "always"] {
+            let server = TestTmux::start();
+            server.run(&["set-option", "-s", "extended-keys", extended]);
+            // The format in which they are told is an option from 3.5 on.
+            let _older = server.try_run(&["set-option", "-s", "extended-keys-format", "csi-u"]);
+            server.run(&["set-option", "-s", "backspace", "C-h"]);
+            let file = server.path("keys");
+            let script = format!("stty raw -echo; printf '{asked}ready'; exec cat > {}", file.display());
+            let pane = server.new_window("w", &script);
+            server.shows(pane, "ready").await;
+            let keys = vec![Key::LetterI, Key::BSpace, Key::Enter];
+            let act = guarded(&server, pane, Act::Press(keys)).await;
+            assert_eq!(client(&server).act(&act).await, Ok(ActOutcome::Done));
+            assert_eq!(received(&file, 3).await, "i\u{7f}\r", "{extended} {asked}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_row_counts_only_whole_and_literally() {
     let server = TestTmux::start();
     let rows =

@@ -139,7 +139,9 @@ fn the_shim_runs_the_built_program_for_its_nexus() {
     let nexus = Nexus::new();
     let shim = nexus.dir.path().join("monitor/ng");
     fs::create_dir_all(shim.parent().unwrap()).unwrap();
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("monitor/ng"), &shim).unwrap();
+    for script in ["monitor/ng", "monitor/find_program.sh"] {
+        fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(script), nexus.dir.path().join(script)).unwrap();
+    }
     let bin = Path::new(env!("CARGO_BIN_EXE_ng")).parent().unwrap();
     let run = |path: &str, bin_dir: &str| {
         let mut command = Command::new("/bin/sh");
@@ -194,4 +196,12 @@ fn a_state_directory_that_cannot_be_written_is_found_by_looking() {
         .unwrap();
     check(&output, 3, "degraded: state-unwritable since=? ");
     check(&output, 3, "what the watcher wrote is 10m old; do: free space");
+}
+
+#[test]
+fn every_degraded_mode_is_explained_to_the_operator() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operating.md")).unwrap();
+    for mode in nexus_watcher::logic::degraded::Mode::ALL {
+        assert!(page.contains(&format!("| `{}` |", mode.word())), "docs/operating.md does not explain {}", mode.word());
+    }
 }

@@ -9,6 +9,9 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::format_push_string,
+    clippy::unchecked_time_subtraction,
     reason = "a bench reads clocks, starts programs, prints figures and ends at the first surprise"
 )]
 
@@ -78,6 +81,13 @@ pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
 /// Lets time pass: the time itself is part of what is measured.
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
+}
+
+/// What a process uses in a second while nobody asks anything of it.
+pub fn spare(cpu: impl Fn() -> Duration, time: Duration) -> Duration {
+    let (before, start) = (cpu(), Instant::now());
+    pause(time);
+    (cpu() - before).div_f64(start.elapsed().as_secs_f64())
 }
 
 /// The value below which this share of the values lies.

@@ -57,6 +57,42 @@ pub fn open_nexus(server: &Server) {
     });
 }
 
+/// Writes what a fleet leaves in the state directory: a heartbeat a worker, and an action log of 8 MB.
+pub fn fill_state(server: &Server, panes: usize) {
+    let state = root(server).join("monitor/.state");
+    fs::create_dir_all(state.join("heartbeat")).unwrap();
+    for (nth, (pane, _)) in server.panes().into_iter().enumerate().take(panes) {
+        let text = format!(
+            r#"{{"state":"idle_prompt","event":"Stop","window":"w{nth}","last_activity":1700000000,"last_turn_end":1700000000,"session_id":"0b0f6b1e-2d5c-4c55-9d7e-{nth:012}","pane":"{pane}"}}"#
+        );
+        fs::write(state.join(format!("heartbeat/w{nth}.json")), text).unwrap();
+    }
+    let mut log = String::with_capacity(8 << 20);
+    for nth in 0.. {
+        let line = format!(
+            r#"{{"ts":"2026-10-05T09:01:02-07:00","agent":"orchestrator","event":"paste-followup","note":"asked for a review of what was done so far","window":"old{}"}}"#,
+            nth % 500
+        );
+        if log.len() + line.len() + 1 > 8_000_000 {
+            break;
+        }
+        log.push_str(&line);
+        log.push('\n');
+    }
+    fs::write(state.join("action-log.jsonl"), log).unwrap();
+}
+
+/// System calls a second of the watcher; `None` without strace.
+pub fn system_calls(watcher: &Watcher, time: Duration, log: &Path) -> Option<u64> {
+    let seconds = time.as_secs().max(1);
+    let mut command = Command::new("timeout");
+    command.args(["-s", "INT", &seconds.to_string(), "strace", "-c", "-f", "-qq", "-o"]).arg(log);
+    command.args(["-p", &watcher.pid().to_string()]).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+    let text = fs::read_to_string(log).ok()?;
+    let total = text.lines().find(|line| line.trim_end().ends_with(" total"))?;
+    Some(total.split_whitespace().nth(3)?.parse::<u64>().ok()? / seconds)
+}
+
 impl Watcher {
     /// Starts the watcher and waits until it has swept once.
     pub fn start(server: &Server) -> Self {

@@ -4,6 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Invocation, Verb, render};
 use crate::logic::delivery::journal::{self, Row};
+use crate::sys::archived;
 use crate::sys::files::{self, StateDir};
 
 mod replay;
@@ -49,7 +50,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         return replay::replay(&state, invocation.json, replay.get_flag("ack"));
     }
     let path = state.at(journal::EMITS);
-    let text = files::read_tail(&path, MAX_LOG_BYTES)
+    let text = archived::read_tail(&state, journal::EMITS, MAX_LOG_BYTES)
         .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?
         .unwrap_or_default();
     let (rows, unreadable) = journal::fold(&text);

@@ -28,10 +28,12 @@ mod hooks;
 mod log_action;
 mod manual;
 mod pane_live;
+mod pane_saved;
 mod pane_state;
 mod send;
 mod service;
 mod tasks;
+mod watcher;
 mod watcher_status;
 
 /// One verb of `ng`.
@@ -110,6 +112,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     send::VERB,
     service::VERB,
     tasks::VERB,
+    watcher::VERB,
     watcher_status::VERB,
 ];
 
@@ -187,12 +190,20 @@ struct VerbEnv {
     has_root: bool,
 }
 
+impl VerbEnv {
+    /// Whether a variable would lead elsewhere than the root that was given.
+    fn hides(&self, name: &str) -> bool {
+        self.has_root && matches!(name, "NEXUS_ROOT" | "NEXUS_STATE_DIR" | "NEXUS_CONFIG")
+    }
+}
+
 impl Env for VerbEnv {
     fn get(&self, name: &str) -> Option<String> {
-        if self.has_root && matches!(name, "NEXUS_ROOT" | "NEXUS_STATE_DIR" | "NEXUS_CONFIG") {
-            return None;
-        }
-        ProcessEnv.get(name)
+        if self.hides(name) { None } else { ProcessEnv.get(name) }
+    }
+
+    fn is_garbled(&self, name: &str) -> bool {
+        !self.hides(name) && ProcessEnv.is_garbled(name)
     }
 }
 

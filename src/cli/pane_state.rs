@@ -1,25 +1,21 @@
 //! `ng pane-state`: what a pane is doing, and why. A saved screen is judged the way a live one is.
 
 use std::fmt::Write as _;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::pane_live::{self, Answer, Which};
+use super::pane_saved;
 use super::{Invocation, Verb, render};
 use crate::agents::Profiles;
-use crate::logic::pane::{self, Evidence, PaneVerdict, ScreenFacts, State, Witness};
-use crate::logic::screen::Capture;
+use crate::logic::pane::{Evidence, PaneVerdict, State};
 use crate::logic::snapshot::ObservedPane;
 use crate::logic::time::age_text;
-use crate::sys::files;
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
 
 fn command() -> Command {
-    Command::new("pane-state")
+    let command = Command::new("pane-state")
         .about("Say what a pane is doing, and why")
         .after_help("Exit: 0 classified, 2 could not look, 3 no such window, 64 usage.")
         .arg(
@@ -34,18 +30,24 @@ fn command() -> Command {
                 .help("Every watched window (or those of session WINDOW)"),
         )
         .arg(
-            Arg::new("capture")
-                .long("capture")
-                .value_name("FILE")
+            Arg::new("states")
+                .long("states")
+                .action(ArgAction::SetTrue)
                 .conflicts_with_all(["window", "all"])
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Judge a saved screen (capture-pane -p -e) instead of a live pane"),
+                .help("Print every word that `state=` can be, one a line"),
         )
         .arg(Arg::new("agent").long("agent").value_name("NAME").help("Profile to judge by; otherwise each is tried"))
-        .arg(Arg::new("explain").long("explain").action(ArgAction::SetTrue).help("Print every reason, one a line"))
+        .arg(Arg::new("explain").long("explain").action(ArgAction::SetTrue).help("Print every reason, one a line"));
+    pane_saved::args(command)
 }
 
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
+    if args.get_flag("states") {
+        for state in State::ALL {
+            render::line(state.word());
+        }
+        return Ok(0);
+    }
     let profiles = Profiles::builtin()?;
     let wanted = args.get_one::<String>("agent");
     if let Some(name) = wanted
@@ -55,23 +57,14 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         render::note(&format!("ng pane-state: no agent profile {name:?}; known are: {}", known.join(", ")));
         return Ok(64);
     }
-    let Some(path) = args.get_one::<PathBuf>("capture") else { return live(invocation, args) };
-    let text = match read_capture(path) {
-        Ok(text) => text,
-        Err(error) => {
-            render::note(&format!("ng pane-state: {error:#}"));
-            return Ok(2);
+    match pane_saved::judge(args, &profiles) {
+        None => live(invocation, args),
+        Some(Ok((label, verdict))) => {
+            print(invocation.json, args.get_flag("explain"), &label, &verdict)?;
+            Ok(0)
         }
-    };
-    let capture = Capture::from_bytes(text.as_bytes());
-    let label =
-        Label { window: None, name: path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned), active: false };
-    let verdict = match wanted.and_then(|name| profiles.get(name)) {
-        Some(profile) => pane::judge_capture(profile, &ScreenFacts::default(), &capture),
-        None => judge_any(&profiles, &ScreenFacts::default(), &capture),
-    };
-    print(invocation.json, args.get_flag("explain"), &label, &verdict)?;
-    Ok(0)
+        Some(Err(error)) => Ok(refuse(2, &format!("{error:#}"))),
+    }
 }
 
 /// Judges live panes.
@@ -115,33 +108,6 @@ fn live(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 fn refuse(code: u8, why: &str) -> u8 {
     render::note(&format!("ng pane-state: {why}"));
     code
-}
-
-/// Reads a saved screen; also from a pipe, as a shell hands one over.
-fn read_capture(path: &Path) -> anyhow::Result<String> {
-    let reading = || format!("reading the saved screen {}", path.display());
-    let file = match std::fs::File::open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            anyhow::bail!("no saved screen {}; make one with `tmux capture-pane -p -e`", path.display())
-        }
-        opened => opened.with_context(reading)?,
-    };
-    let mut bytes = Vec::new();
-    file.take(files::MAX_STATE_BYTES).read_to_end(&mut bytes).with_context(reading)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Judges a saved screen by the first profile that recognises anything on it.
-fn judge_any(profiles: &Profiles, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
-    let mut first = None;
-    for profile in profiles.iter() {
-        let verdict = pane::judge_capture(profile, facts, capture);
-        if verdict.agent.is_some() {
-            return verdict;
-        }
-        first.get_or_insert(verdict);
-    }
-    first.unwrap_or_else(|| PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-profiles")))
 }
 
 /// What the line of a verdict calls the pane.
@@ -213,8 +179,9 @@ pub(crate) fn verdict_line(label: &Label, verdict: &PaneVerdict) -> String {
         State::Unknown => put("reason", first.map(|evidence| evidence.rule.clone())),
         _ => {}
     }
-    put("agent", verdict.agent.clone());
-    put("agent_version", verdict.agent_version.clone());
+    let known = |field: &Option<String>| Some(field.clone().unwrap_or_else(|| "unknown".to_owned()));
+    put("agent", known(&verdict.agent));
+    put("agent_version", known(&verdict.agent_version));
     put("content_hash", verdict.content_hash.map(|hash| hash.to_string()));
     words.join(" ")
 }
@@ -248,7 +215,7 @@ fn evidence_line(evidence: &Evidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::logic::pane::{InputRow, Overlay};
+    use crate::logic::pane::{InputRow, Overlay, Witness};
 
     fn check(label: &Label, verdict: &PaneVerdict, expected: &str) {
         assert_eq!(verdict_line(label, verdict), expected);
@@ -260,7 +227,11 @@ mod tests {
         let mut verdict = PaneVerdict::of(State::Blocked, Evidence::new(Witness::Screen, "claude-permission"));
         verdict.overlay = Some(Overlay::Permission);
         verdict.agent = Some("claude".into());
-        check(&label, &verdict, "state=blocked active=1 window=3 name=w3 overlay=permission agent=claude");
+        check(
+            &label,
+            &verdict,
+            "state=blocked active=1 window=3 name=w3 overlay=permission agent=claude agent_version=unknown",
+        );
         verdict.input = Some(InputRow::Unclear);
         verdict.retrying = Some("4/10".into());
         let line = verdict_line(&label, &verdict);
@@ -271,7 +242,11 @@ mod tests {
     fn a_name_cannot_forge_a_field() {
         let label = Label { window: Some(0), name: Some("x state=idle\nstate=idle".into()), active: false };
         let verdict = PaneVerdict::of(State::Absent, Evidence::new(Witness::Tmux, "pane_dead"));
-        check(&label, &verdict, "state=absent active=0 window=0 name=x_state=idle_state=idle evidence=pane_dead");
+        check(
+            &label,
+            &verdict,
+            "state=absent active=0 window=0 name=x_state=idle_state=idle evidence=pane_dead agent=unknown agent_version=unknown",
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::logic::snapshot::ActionEvent;
 use crate::logic::text::{self, Joiners};
 use crate::logic::time::{Now, age_text};
 use crate::sys::action_log;
+use crate::sys::archived;
 use crate::sys::clock::Clock;
 use crate::sys::files::{self, StateDir};
 use crate::sys::seed;
@@ -181,7 +182,7 @@ fn warn_of_cut_off(state: &StateDir, window: &str) {
 }
 
 fn read_rows(state: &StateDir) -> std::io::Result<(Vec<Row>, usize)> {
-    Ok(sends::fold(&files::read_tail(&state.at(sends::SENDS), MAX_LOG_BYTES)?.unwrap_or_default()))
+    Ok(sends::fold(&archived::read_tail(state, sends::SENDS, MAX_LOG_BYTES)?.unwrap_or_default()))
 }
 
 /// Tells the action log of a text that was typed.

@@ -15,6 +15,7 @@ use crate::logic::delivery::journal;
 use crate::logic::instance::holder::Holder;
 use crate::logic::instance::verdict::{Identity, Judgement, LockState, Verdict, judge};
 use crate::logic::time::{Now, age_text};
+use crate::sys::archived;
 use crate::sys::clock::Clock;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::instance::{self, Here};
@@ -79,7 +80,7 @@ fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdi
 
 /// What became of the newest emit, in a few words; `None` if there is none.
 fn delivery(state: &StateDir) -> Option<String> {
-    let text = files::read_tail(&state.at(journal::EMITS), MAX_TAIL_BYTES).ok()??;
+    let text = archived::read_tail(state, journal::EMITS, MAX_TAIL_BYTES).ok()??;
     let (rows, _) = journal::fold(&text);
     let row = rows.last()?;
     let detail = row.detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();

@@ -6,11 +6,13 @@ use super::keys::{self, Fate, Key, TEMPLATE_EXCEPTIONS, UNUSED};
 
 /// What stands above the keys of the example.
 const EXAMPLE_HEAD: &str = "\
+# yaml-language-server: $schema=../nexus.schema.json
 # Configuration of the nexus watcher. Made by `ng config example`; every key is here, with its default.
 #
-# Copy it to nexus.yml and change what you need; a key that is missing has its default. `ng config check` checks it,
+# Copy it to config/nexus.yml and change what you need; a key that is missing has its default. `ng config check` checks it,
 # `ng config show` tells what holds and why. docs/configuration.md is the reference. Above each key stand what it does,
 # then what is accepted, the environment variable that wins over the file, and what a change needs to take effect.
+# The first line lets editors check config/nexus.yml while it is written.
 ";
 
 /// What stands above the table of the reference page.
@@ -29,8 +31,9 @@ One file is read, the first of these that exists; files are never merged:
 1. the file that `NEXUS_CONFIG` names,
 2. `config/nexus.yml`,
 3. `nexus.yml`,
-4. `config/nexus.example.yml`,
-5. `nexus.example.yml`.
+4. `monitor/nexus.yml`, an old place,
+5. `config/nexus.example.yml`,
+6. `nexus.example.yml`.
 
 A value comes from its environment variable, else from the file, else it is the default. An empty variable counts as
 unset, and so does a key without a value. In a variable, the items of a list are separated by commas. `~` and
@@ -40,6 +43,23 @@ no key: `NEXUS_STATE_DIR` names the state directory (default: `monitor/.state` i
 A value that is wrong stops the start, with one line for each problem: file, line, column, key, what was found, what was
 expected. `ng config check [FILE]` prints the same lines, `ng config show` prints every value and where it came from,
 `ng config get KEY` prints one.
+
+A key that nobody knows is no reason to refuse a file, since a later version may know it: it is said at the start and by
+`ng config check` (which fails for it with `--strict`), with the key that was probably meant, and sets nothing.
+
+## Older files
+
+Files of the original tools and of earlier versions load as they are. Numbers and switches in quotes (`\"30\"`, `yes`, `1`),
+names with another unit (`interval_minutes`, `idle_close_seconds`) and indentation by tabs alone are read as they were
+meant, which is said. `ng config migrate` shows how such lines would be written now; `ng config migrate --write` writes
+them, keeps comments, order and unknown keys, and leaves the file as it was beside it as `nexus.yml.before-migrate`: to
+move that back is the undo. What is not certain is not rewritten but named. Twice is the same as once.
+
+## Editors
+
+`nexus.schema.json` (`ng config schema`) is the JSON Schema of the file, draft 2020-12, made from the same table. It marks
+unknown keys and older forms, too. A comment `# yaml-language-server: $schema=PATH` in the first line, with the path of
+that file, lets most editors use it.
 
 ## Changes while the watcher runs
 

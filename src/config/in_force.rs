@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::keys;
 use super::resolved::Settings;
 use super::value::Value;
+use crate::logic::instance::holder::Holder;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::lock::{self, Probe};
 
@@ -99,9 +100,9 @@ pub fn write(state: &StateDir, record: &Record) -> io::Result<()> {
 /// What the watcher that runs now has written; `None` if none runs, or if it has written nothing that can be read.
 pub fn of_running(state: &StateDir) -> Option<Record> {
     // A watcher that was killed leaves its record behind, so only the lock tells whether it is still true.
-    if !matches!(lock::probe(state), Probe::Held(_)) {
-        return None;
-    }
+    let Probe::Held(holder) = lock::probe(state) else { return None };
     let text = files::read_text(&state.at(FILE), MAX_STATE_BYTES).ok()??;
-    serde_json::from_str(&text).ok()
+    let record: Record = serde_json::from_str(&text).ok()?;
+    // One that has just started may not have written its own yet.
+    (Holder::parse(&holder).pid == Some(record.pid)).then_some(record)
 }

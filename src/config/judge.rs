@@ -1,10 +1,11 @@
-//! Holds a written file against the key table: values, problems and notices. Reads nothing itself.
+//! Holds a written file against the key table: values, problems and warnings. Reads nothing itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::error::{Place, Problem};
-use super::keys::{self, Fate, nearest_key};
+use super::keys::{self, Fate, Key, nearest_key};
+use super::old::{self, Old};
 use super::value::{Bases, Value, found};
 use super::yaml::{self, Half, Node, NotYaml, Position};
 
@@ -22,12 +23,24 @@ pub(super) struct Judged {
     pub(super) values: BTreeMap<&'static str, (Value, Vec<usize>)>,
     /// What is wrong.
     pub(super) problems: Vec<Problem>,
+    /// Keys that nobody knows. They may be of a later version, so they set nothing and are no reason to refuse the rest.
+    pub(super) warnings: Vec<Problem>,
+    /// Values in a form of their own time, which are read as they were meant.
+    pub(super) old: Vec<Old>,
     /// Keys that are known and set nothing, with what they say.
     pub(super) unused: Vec<(String, Fate, Node)>,
+    /// The text that was judged, where that is not the one that is written: tabs have become spaces.
+    pub(super) text: Option<String>,
 }
 
 /// Holds the text of a file against the key table.
 pub(super) fn judge(path: &Path, text: &str, bases: Bases<'_>) -> Judged {
+    if yaml::parse(text).is_err()
+        && let Some(plain) = old::without_tabs(text)
+        && yaml::parse(&plain).is_ok()
+    {
+        return Judged { text: Some(plain.clone()), ..judge(path, &plain, bases) };
+    }
     let mut judge = Judge { path, text, bases, judged: Judged::default(), budget: LOOK_UP_BYTES };
     match yaml::parse(text) {
         Err(error) => {
@@ -116,10 +129,21 @@ impl Judge<'_> {
             match key.kind.check_file(node, self.bases) {
                 Ok(value) => {
                     if *node != Node::Null {
-                        self.judged.values.insert(key.path, (value, route.clone()));
+                        self.set(path, key, value, route);
                     }
                 }
                 Err(wrong) => {
+                    if let Some((written, node)) = old::meant(&key.kind, node)
+                        && let Ok(value) = key.kind.check_file(&node, self.bases)
+                    {
+                        self.read_old(
+                            path,
+                            Old { key: key.path, name: None, written, meant: value.to_yaml(), route: route.clone() },
+                            key,
+                            value,
+                        );
+                        return;
+                    }
                     let what = format!("found {}, expected {}", wrong.found, wrong.expected);
                     let depth = route.len();
                     route.extend(wrong.item);
@@ -141,22 +165,62 @@ impl Judge<'_> {
                 let what = format!("found {}, expected keys below it", found(node));
                 self.problem(Some(path), what, None, route, Half::Value);
             }
-        } else {
+        } else if !self.in_another_unit(path, node, route) {
             self.unknown(path, route);
         }
+    }
+
+    /// Takes a value for a key.
+    fn set(&mut self, path: &str, key: &'static Key, value: Value, route: &[usize]) {
+        if self.judged.values.insert(key.path, (value, route.to_vec())).is_some() {
+            // The same name twice in a section is found before; these are two names of one key.
+            let what = format!("given twice: in another unit as well, as {}", key.path);
+            self.problem(Some(path), what, Some("keep one".into()), route, Half::Key);
+        }
+    }
+
+    /// Takes a value in a form of its own time.
+    fn read_old(&mut self, path: &str, old: Old, key: &'static Key, value: Value) {
+        self.set(path, key, value, &old.route);
+        self.judged.old.push(old);
+    }
+
+    /// Takes a value under the name of a key with another unit; `false` if it is no such name.
+    fn in_another_unit(&mut self, path: &str, node: &Node, route: &[usize]) -> bool {
+        let Some((key, from, to)) = old::in_another_unit(path) else { return false };
+        let number = match node {
+            Node::Whole(number) => Some(*number),
+            other => match old::meant(&key.kind, other) {
+                Some((_, Node::Whole(number))) => Some(number),
+                _ => None,
+            },
+        };
+        let Some(number) = number else { return false };
+        let meant = number.checked_mul(from).filter(|secs| secs % to == 0).map(|secs| secs / to);
+        if let Some(Ok(value)) = meant.map(|meant| key.kind.check_file(&Node::Whole(meant), self.bases)) {
+            let name = path.rsplit('.').next().map(str::to_owned);
+            let (written, meant) = (number.to_string(), value.to_yaml());
+            self.read_old(path, Old { key: key.path, name, written, meant, route: route.to_vec() }, key, value);
+        } else {
+            let what = format!("found {number}, expected what comes to {} in {}", key.kind.expected(), key.path);
+            self.problem(Some(path), what, None, route, Half::Value);
+        }
+        true
     }
 
     /// Notes a key that nobody knows.
     fn unknown(&mut self, path: &str, route: &[usize]) {
         let hint = if keys::by_path(path).is_some() || keys::fate(path).is_some() {
             Some("write each section on a line of its own, with the next one indented below it".to_owned())
-        } else if self.judged.problems.len() < MAX_EXPLAINED {
+        } else if self.judged.warnings.len() < MAX_EXPLAINED {
             let near = nearest_key(path).map(|key| format!("did you mean {key}?"));
             Some(near.unwrap_or_else(|| "`ng config example` has every key".to_owned()))
         } else {
             None
         };
-        self.problem(Some(path), "there is no such key".into(), hint, route, Half::Key);
+        let place = Place::File { path: self.path.to_owned(), at: self.position(route, Half::Key) };
+        let what = "there is no such key".into();
+        self.judged.warnings.push(Problem { place, key: Some(shown(path)), what, hint });
     }
 }
 

@@ -29,6 +29,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often a file that can't be used is read again although it looks the same, since the reason may be elsewhere.
 const RETRY_EVERY: Duration = Duration::from_secs(60);
 
+/// Most unknown keys that are said of one file.
+const MAX_WARNINGS: usize = 20;
+
 /// The settings in force. Clones share them.
 #[derive(Clone)]
 pub struct Live(Rc<Shared>);
@@ -195,12 +198,11 @@ impl Live {
     pub fn look(&self, now: &Now) -> Vec<News> {
         let mut news = Vec::new();
         let asked = self.0.asked.take();
-        if let Some(follower) = self.0.follower.borrow_mut().as_mut() {
-            if follower.wants_reading(now, asked) {
-                follower.read(now, &mut news);
-                *self.0.settings.borrow_mut() = Rc::new(follower.running.settings.clone());
-            }
-            follower.write_record(now, &mut news);
+        if let Some(follower) = self.0.follower.borrow_mut().as_mut()
+            && follower.wants_reading(now, asked)
+        {
+            follower.read(now, &mut news);
+            *self.0.settings.borrow_mut() = Rc::new(follower.running.settings.clone());
         }
         if asked {
             if news.is_empty() {
@@ -209,6 +211,12 @@ impl Live {
             self.0.done.notify_one();
         }
         news
+    }
+
+    /// Writes down what is in force, if that is not written yet. For the watcher that holds the instance lock only: one
+    /// that observes says nothing of the other's settings.
+    pub fn write_record(&self, now: &Now) -> Option<News> {
+        self.0.follower.borrow_mut().as_mut()?.write_record(now)
     }
 }
 
@@ -300,14 +308,17 @@ impl Follower {
         news.extend(self.waiting.iter().filter(is_over).map(|change| News::NotWaiting(change.key)));
         let is_unsaid = |notice: &&String| !self.running.notices.contains(notice);
         news.extend(reload.loaded.notices.iter().filter(is_unsaid).cloned().map(News::Notice));
+        let is_unsaid = |warning: &&Problem| !self.running.warnings.contains(warning);
+        let warnings = reload.loaded.warnings.iter().filter(is_unsaid).take(MAX_WARNINGS);
+        news.extend(warnings.map(|warning| News::Notice(warning.to_string())));
         self.waiting = waiting;
         self.running = reload.loaded;
     }
 
     /// Writes down what is in force, if that is not written yet. A failure is said once and tried again.
-    fn write_record(&mut self, now: &Now, news: &mut Vec<News>) {
+    fn write_record(&mut self, now: &Now) -> Option<News> {
         if !self.record_is_old {
-            return;
+            return None;
         }
         let waiting = |change: &Change| Waiting {
             key: change.key.path.to_owned(),
@@ -327,13 +338,13 @@ impl Follower {
             Ok(()) => {
                 self.record_is_old = false;
                 self.record_failure = None;
+                None
             }
             Err(error) => {
                 let error = error.to_string();
-                if self.record_failure.as_ref() != Some(&error) {
-                    news.push(News::RecordFailed(error.clone()));
-                }
-                self.record_failure = Some(error);
+                let is_news = self.record_failure.as_ref() != Some(&error);
+                self.record_failure = Some(error.clone());
+                is_news.then_some(News::RecordFailed(error))
             }
         }
     }

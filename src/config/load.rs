@@ -17,6 +17,7 @@ use super::judge::{Judged, judge};
 use super::keys::{self, Fate, Key, TEMPLATE_EXCEPTIONS};
 use super::loaded::Source;
 pub use super::loaded::{Change, Flag, Loaded, Origin, Setting};
+use super::old::Old;
 use super::resolved::Settings;
 use super::value::{Bases, Value};
 use super::yaml::Node;
@@ -25,10 +26,13 @@ use super::yaml::Node;
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Files that are looked for below the root; the first that exists is the only one read.
-const FILES: &[&str] = &["config/nexus.yml", "nexus.yml", "config/nexus.example.yml", "nexus.example.yml"];
+const FILES: &[&str] = &["config/nexus.yml", "nexus.yml", OLD_PLACE, "config/nexus.example.yml", "nexus.example.yml"];
+
+/// Where trees of an older layout have their file.
+const OLD_PLACE: &str = "monitor/nexus.yml";
 
 /// Files that, beside a folder `monitor`, make a folder a nexus.
-const MARKS: &[&str] = &["nexus.yml", "config/nexus.yml", "nexus.example.yml"];
+const MARKS: &[&str] = &["nexus.yml", "config/nexus.yml", OLD_PLACE, "nexus.example.yml"];
 
 /// Loads the configuration of the nexus that is meant.
 ///
@@ -66,9 +70,12 @@ pub fn load_file(env: &dyn Env, root: &Path, file: Option<&Path>, cwd: &Path) ->
         return Err(ConfigError { problems });
     }
     let mut notices = notices(root, file, &judged, bases);
+    let is_in_an_older_form = judged.text.is_some() || !judged.old.is_empty();
+    let text = judged.text.take().or(text);
+    let warnings = std::mem::take(&mut judged.warnings);
     let routes = judged.values.into_iter().map(|(key, (_, route))| (key, route)).collect();
     let source = text.map(|text| Source { text, routes });
-    let loaded = Loaded { settings, notices: Vec::new(), values, source }.settled()?;
+    let loaded = Loaded { settings, notices: Vec::new(), warnings, is_in_an_older_form, values, source }.settled()?;
     if let [watched, _, ..] = loaded.settings.tmux_sockets.as_slice() {
         notices.push(format!("monitor.tmux.sockets: only the first, {watched}, is watched by this version"));
     }
@@ -179,7 +186,9 @@ pub(super) fn rank(root: &Path, file: Option<&Path>) -> usize {
 }
 
 /// Reads a configuration file.
-fn read(path: &Path) -> Result<String, ConfigError> {
+///
+/// Errors: it is no text file that can be read.
+pub fn read(path: &Path) -> Result<String, ConfigError> {
     let problem = |what: String, hint: &str| -> ConfigError {
         let place = Place::File { path: path.to_owned(), at: None };
         Problem { place, key: None, what, hint: Some(hint.into()) }.into()
@@ -210,7 +219,13 @@ fn notices(root: &Path, file: Option<&Path>, judged: &Judged, bases: Bases<'_>) 
             notices.push(format!("there is no configuration file in {}: every key has its default", root.display()));
         }
         Some(read) => {
-            let shadowed = FILES[..2].iter().map(|name| root.join(name)).filter(|path| path != read && path.is_file());
+            if *read == root.join(OLD_PLACE) {
+                notices.push(format!("{} is an old place; move it to config/nexus.yml", read.display()));
+            }
+            let misnamed = ["config/nexus.yaml", "nexus.yaml"].map(|name| root.join(name));
+            let misnamed = misnamed.iter().filter(|path| *path != read && path.is_file());
+            notices.extend(misnamed.map(|path| format!("{} is not read; its name must end in .yml", path.display())));
+            let shadowed = FILES[..3].iter().map(|name| root.join(name)).filter(|path| path != read && path.is_file());
             notices.extend(shadowed.map(|path| format!("{} is not read, since {} is", path.display(), read.display())));
         }
     }
@@ -218,6 +233,14 @@ fn notices(root: &Path, file: Option<&Path>, judged: &Judged, bases: Bases<'_>) 
         && bases.expand(written) != root
     {
         notices.push(format!("nexus.root ({written:?}) is not used: the root is {}", root.display()));
+    }
+    if judged.text.is_some() {
+        notices
+            .push("the file is indented with tabs, each read as two spaces (`ng config migrate` replaces them)".into());
+    }
+    if !judged.old.is_empty() {
+        let told: Vec<_> = judged.old.iter().map(Old::told).collect();
+        notices.push(format!("in an older form: {} (`ng config migrate` rewrites it)", told.join(", ")));
     }
     notices.push(github_notice(judged));
     let names = |wanted: Fate| {

@@ -17,6 +17,10 @@ pub struct Loaded {
     pub settings: Settings,
     /// What the operator should know once; nothing here is an error.
     pub notices: Vec<String>,
+    /// Keys in the file that nobody knows; they set nothing.
+    pub warnings: Vec<Problem>,
+    /// Whether something in the file is written as it was in an older version.
+    pub is_in_an_older_form: bool,
     /// Every key with its value, in the order of the table.
     pub values: Vec<Setting>,
     /// The text that was read, and the way to each value in it.

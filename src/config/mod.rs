@@ -10,12 +10,15 @@ pub mod in_force;
 pub mod keys;
 pub mod live;
 pub mod load;
+pub mod migrate;
 pub mod resolved;
+pub mod schema;
 pub mod value;
 
 mod checks;
 mod judge;
 mod loaded;
+mod old;
 mod stamp;
 mod yaml;
 

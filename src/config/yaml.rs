@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Node, NotYaml> {
     }
     serde_yaml::from_str(text).map_err(|error| {
         let at = error.location().map(|at| Position { line: at.line(), column: at.column() });
-        NotYaml { at, reason: reason(&error.to_string(), at) }
+        NotYaml { reason: reason(&error.to_string(), at), at: at.map(|at| as_edited(text, at)) }
     })
 }
 
@@ -82,7 +82,32 @@ fn reason(message: &str, at: Option<Position>) -> String {
 pub(super) fn position(text: &str, route: &[usize], half: Half) -> Option<Position> {
     let finder = Finder { route, half };
     let error = finder.deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
-    error.location().map(|at| Position { line: at.line(), column: at.column() })
+    error.location().map(|at| as_edited(text, Position { line: at.line(), column: at.column() }))
+}
+
+/// A position of the parser as people count lines: YAML ends a line at characters that editors show within one.
+fn as_edited(text: &str, at: Position) -> Position {
+    let (mut parsed, mut edited) = (Position { line: 1, column: 1 }, Position { line: 1, column: 1 });
+    let mut letters = text.chars().peekable();
+    while (parsed.line, parsed.column) < (at.line, at.column) {
+        let Some(letter) = letters.next() else { break };
+        let ends_both = letter == '\n';
+        // A carriage return before a line feed ends the line together with it.
+        let ends = ends_both
+            || matches!(letter, '\u{85}' | '\u{2028}' | '\u{2029}')
+            || (letter == '\r' && letters.peek() != Some(&'\n'));
+        let next = |at: Position, ends: bool| {
+            if ends { Position { line: at.line + 1, column: 1 } } else { Position { column: at.column + 1, ..at } }
+        };
+        if parsed.line < at.line || !ends {
+            parsed = next(parsed, ends);
+        } else {
+            // The end of the line that is meant comes first: the position is beyond it.
+            break;
+        }
+        edited = next(edited, ends_both);
+    }
+    edited
 }
 
 /// Descends along a route and fails at its end.
@@ -269,6 +294,14 @@ mod tests {
     fn positions_are_found_in_flow_style_behind_quotes_and_wide_letters() {
         check("{a: {'é b': 1, \"c\": 2}}", &[0, 1], Half::Key, 1, 16);
         check("é: ü\nx: 3", &[0], Half::Value, 1, 4);
+    }
+
+    #[test]
+    fn lines_are_counted_as_editors_count_them() {
+        check("a: 'x\u{2028}y'\nb: 'z\u{85}'\nc: 5\n", &[2], Half::Value, 3, 4);
+        check("a: 1\r\nb: 2\r\n", &[1], Half::Value, 2, 4);
+        let broken = parse("60monitor:\ta\u{2028}A").unwrap_err();
+        assert_eq!(broken.at.map(|at| at.line), Some(1), "{broken:?}");
     }
 
     #[test]

@@ -12,10 +12,8 @@ use tokio::sync::Notify;
 
 use crate::logic::degraded::{self, Edge, Fault, Ledger, Mode, Record};
 use crate::logic::time::Now;
+use crate::sys::alerts;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
-
-/// Path of the alerts, relative to the state directory.
-pub const ALERTS: &str = "watcher-alerts.log";
 
 /// Most bytes of alerts that wait while they can't be written.
 const MAX_WAITING: usize = 64 << 10;
@@ -113,7 +111,7 @@ impl Board {
             self.0.unwritten.set(written.is_err());
         }
         let mut waiting = self.0.waiting.borrow_mut();
-        if !waiting.is_empty() && files::append_lines(&state.at(ALERTS), &waiting, Durability::Hint).is_ok() {
+        if !waiting.is_empty() && files::append_lines(&state.at(alerts::LOG), &waiting, Durability::Hint).is_ok() {
             waiting.clear();
         }
     }
@@ -168,11 +166,17 @@ mod tests {
         let record = Record::parse(&read(&state, degraded::FILE)).unwrap();
         assert_eq!((record.pid, record.modes.len()), (std::process::id(), 1));
         board.publish(&state, &at(2000));
-        assert!(read(&state, ALERTS).contains("WARN watcher target-absent since=1970-01-01T00:00:02+00:00 age=33m"));
+        assert!(
+            read(&state, alerts::LOG).contains("WARN watcher target-absent since=1970-01-01T00:00:02+00:00 age=33m")
+        );
         board.report(&at(2400), Mode::TargetAbsent, None);
         board.publish(&state, &at(2400));
         assert_eq!(Record::parse(&read(&state, degraded::FILE)).unwrap().modes, []);
-        assert!(read(&state, ALERTS).ends_with("OVER watcher target-absent after=39m\n"), "{}", read(&state, ALERTS));
+        assert!(
+            read(&state, alerts::LOG).ends_with("OVER watcher target-absent after=39m\n"),
+            "{}",
+            read(&state, alerts::LOG)
+        );
     }
 
     #[test]
@@ -186,6 +190,6 @@ mod tests {
         std::fs::remove_file(state.path()).unwrap();
         board.publish(&state, &at(1));
         assert_eq!(Record::parse(&read(&state, degraded::FILE)).unwrap().modes.len(), 1);
-        assert!(read(&state, ALERTS).starts_with("[1970-01-01T00:00:00+00:00] ALERT watcher unproven-text"));
+        assert!(read(&state, alerts::LOG).starts_with("[1970-01-01T00:00:00+00:00] ALERT watcher unproven-text"));
     }
 }

@@ -372,4 +372,24 @@ mod tests {
             .await;
         assert!(matches!(event, Some(Event::Settled { outcome: Outcome::Held(Hold::CannotTell), .. })), "{event:?}");
     }
+
+    #[test]
+    fn text_that_only_a_person_can_judge_is_a_trouble_of_its_own() {
+        let signature = pending().signature;
+        let check = |said: Option<Hold>, expected: Mode| {
+            let mut courier = Courier::new();
+            courier.stand = Stand::Unsettled { signature: signature.clone(), next_try: Duration::ZERO };
+            courier.said = said.map(|hold| (signature.clone(), hold));
+            let Trouble::Stands(mode, detail) = courier.trouble() else { panic!("{said:?}") };
+            assert_eq!(mode, expected);
+            assert!(detail.starts_with("report a1b2c3: "), "{detail}");
+        };
+        check(Some(Hold::Unproven), Mode::UnprovenText);
+        check(Some(Hold::Dialog), Mode::DeliveryOpen);
+        check(None, Mode::DeliveryOpen);
+        let mut courier = Courier::new();
+        assert_eq!(courier.trouble(), Trouble::None);
+        courier.stand = Stand::Settling;
+        assert_eq!(courier.trouble(), Trouble::CannotTell);
+    }
 }

@@ -19,6 +19,7 @@ use crate::logic::delivery::{Outcome, Pasted, cap};
 use crate::logic::emit::archive;
 use crate::logic::ids::{PaneKey, Signature, WindowName};
 use crate::logic::time::Now;
+use crate::sys::archived;
 use crate::sys::fault;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES};
 use crate::sys::tmux::Tmux;
@@ -53,6 +54,7 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
     fault::point("before-archive");
     files::write_atomic(&out.state.at("diffs").join(&name), text.as_bytes(), Durability::Durable)?;
     fault::point("after-archive");
+    tracing::info!(nonce = emit.signature.nonce, reason = emit.reason, archive = name, "emit composed");
     let composed = Event {
         iso: Some(emit.signature.iso.clone()),
         reason: Some(emit.reason.clone()),
@@ -85,7 +87,7 @@ pub(super) fn note<T>(out: &Outside<T>, event: &Event, durability: Durability) -
 
 /// The emit of an earlier run that may have been typed, and of which the event log tells no end.
 pub(super) fn left_open<T>(out: &Outside<T>) -> Option<Signature> {
-    match files::read_tail(&out.state.at(journal::EMITS), MAX_EVENTS_BYTES) {
+    match archived::read_tail(&out.state, journal::EMITS, MAX_EVENTS_BYTES) {
         Ok(text) => journal::left_open(&journal::fold(&text.unwrap_or_default()).0),
         Err(error) => {
             tracing::warn!(%error, "the event log can't be read; whether an emit is a repetition can't be told");

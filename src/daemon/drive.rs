@@ -84,7 +84,7 @@ pub(super) async fn drive<T: Tmux>(
                 tokio::time::sleep(time).await;
                 Happened::Slept
             }
-            Step::Prove => Happened::Proofs(watch.proof(out, &letter.pasted)),
+            Step::Prove => Happened::Proofs(watch.proof(out, &letter.pasted, delivery.believes_hook())),
             Step::NoteFold(fold) => {
                 fault::point("before-fold");
                 if let Err(error) = journal.fold(&fold) {

@@ -1,6 +1,8 @@
 //! Fetches what the due tasks need, each once, into one `Snapshot`. A part that failed is `Failed(reason)`, never empty.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use super::observe;
@@ -8,15 +10,17 @@ use super::outside::Outside;
 use crate::config::resolved::Settings;
 use crate::logic::emit::notices::install_failed_at;
 use crate::logic::hook::Notification;
+use crate::logic::ids::WindowName;
 use crate::logic::schedule::{Nudge, WatchedFile};
 use crate::logic::snapshot::{
     FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView,
 };
 use crate::logic::time::Now;
+use crate::logic::worker::log::drop_unused;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
-use crate::sys::{action_log, decisions, git};
+use crate::sys::{action_log, archived, decisions, git};
 use crate::tasks::Need;
 
 /// Largest report that is read for its check, in bytes.
@@ -34,7 +38,15 @@ const MAX_NOTIFICATION_BYTES: u64 = 64 << 10;
 /// Most failed installations that are read; the others are read when these were told.
 const MAX_INSTALL_FAILURES: usize = 50;
 
-/// Fetches, and remembers what makes a fetch cheaper or steadier.
+/// The action log, read on from where it was left. Shared by everything that gathers at the same time.
+pub(super) type ActionLog = Rc<RefCell<action_log::Follower>>;
+
+/// An action log of which nothing was read yet.
+pub(super) fn action_log() -> ActionLog {
+    Rc::new(RefCell::new(action_log::Follower::new(drop_unused)))
+}
+
+/// Notices decisions that come and go.
 #[derive(Debug)]
 pub(super) struct Gatherer {
     decisions_dir: std::path::PathBuf,
@@ -53,81 +65,97 @@ impl Gatherer {
         self.decisions_seen = modified.or(Some(SystemTime::UNIX_EPOCH));
         changed
     }
+}
 
-    /// Fetches everything that `needs` names.
-    pub(super) async fn gather<T: Tmux>(&mut self, out: &Outside<T>, now: &Now, needs: &[Need]) -> Snapshot {
-        let has = |need: Need| needs.contains(&need);
-        let settings = out.settings.get();
-        let mut snapshot = Snapshot::default();
-        if has(Need::Tmux) || has(Need::Panes) {
-            match out.tmux.view().await {
-                Ok(view) => {
-                    if has(Need::Panes) {
-                        snapshot.panes = watched_panes(out, &view, now).await;
-                    }
-                    snapshot.tmux = Gathered::Got(view);
+/// Fetches everything that `needs` names.
+pub(super) async fn gather<T: Tmux>(out: &Outside<T>, log: &ActionLog, now: &Now, needs: &[Need]) -> Snapshot {
+    let has = |need: Need| needs.contains(&need);
+    let settings = out.settings.get();
+    let mut snapshot = Snapshot::default();
+    if has(Need::Tmux) || has(Need::Panes) {
+        match out.tmux.view().await {
+            Ok(view) => {
+                if has(Need::Panes) {
+                    snapshot.panes = watched_panes(out, &view, now).await;
                 }
-                Err(error) => {
-                    snapshot.tmux = Gathered::Failed(error.to_string());
-                    if has(Need::Panes) {
-                        snapshot.panes = Gathered::Failed(error.to_string());
-                    }
+                snapshot.tmux = Gathered::Got(view);
+            }
+            Err(error) => {
+                snapshot.tmux = Gathered::Failed(error.to_string());
+                if has(Need::Panes) {
+                    snapshot.panes = Gathered::Failed(error.to_string());
                 }
             }
         }
-        if has(Need::Decisions) {
-            snapshot.decisions = match decisions::list(&out.state) {
-                Ok(files) => Gathered::Got(files),
-                Err(error) => Gathered::Failed(error.to_string()),
-            };
-        }
-        if has(Need::ActionLog) {
-            match action_log::read(&out.state) {
-                Ok(events) => {
-                    read_reports(&settings, &events, &mut snapshot);
-                    snapshot.action_log = Gathered::Got(events);
-                }
-                Err(error) => snapshot.action_log = Gathered::Failed(error.to_string()),
+    }
+    if has(Need::Target) {
+        snapshot.target = target(out, &snapshot.tmux).await;
+    }
+    if has(Need::Decisions) {
+        snapshot.decisions = match decisions::list(&out.state) {
+            Ok(files) => Gathered::Got(files),
+            Err(error) => Gathered::Failed(error.to_string()),
+        };
+    }
+    if has(Need::ActionLog) {
+        let events = log.borrow_mut().read(&out.state);
+        match events {
+            Ok(events) => {
+                read_reports(&settings, &events, &mut snapshot);
+                snapshot.action_log = Gathered::Got(events);
             }
+            Err(error) => snapshot.action_log = Gathered::Failed(error.to_string()),
         }
-        if has(Need::Local) {
-            snapshot.local = Gathered::Got(local(&settings).await);
-        }
-        if has(Need::ArchiveNames) {
-            snapshot.archive_names = match files::list_names(&out.state.at("diffs")) {
-                Ok(names) => Gathered::Got(names),
-                Err(error) => Gathered::Failed(error.to_string()),
-            };
-        }
-        if has(Need::Registry) {
-            snapshot.registry = text_of(&settings.root.join("monitor/services.registry"));
-        }
-        if has(Need::StatusPage)
-            && let Some(path) = &settings.status_url_file
-        {
-            snapshot.status_page = text_of(path);
-        }
-        if has(Need::InstallFailures) {
-            snapshot.install_failures = install_failures(&out.state);
-        }
-        if has(Need::Notifications) {
-            // A count on one line of the emit: without the file, or without its beginning, it is lower and no more.
-            let text = files::read_tail(&out.state.at(NOTIFICATIONS), MAX_NOTIFICATION_BYTES).ok().flatten();
-            snapshot.notifications =
-                text.iter().flat_map(|text| text.lines()).filter_map(Notification::parse).collect();
-        }
-        for need in needs {
-            match need {
-                Need::File(path) => {
-                    snapshot.files.insert(path, text_of(&out.state.at(path)));
-                }
-                Need::Stamp(path) => {
-                    snapshot.stamps.insert(path, files::stamp(&out.state.at(path)));
-                }
-                _ => {}
+    }
+    if has(Need::Local) {
+        snapshot.local = Gathered::Got(local(&settings).await);
+    }
+    if has(Need::ArchiveNames) {
+        snapshot.archive_names = match files::list_names(&out.state.at("diffs")) {
+            Ok(names) => Gathered::Got(names),
+            Err(error) => Gathered::Failed(error.to_string()),
+        };
+    }
+    if has(Need::Registry) {
+        snapshot.registry = text_of(&settings.root.join("monitor/services.registry"));
+    }
+    if has(Need::StatusPage)
+        && let Some(path) = &settings.status_url_file
+    {
+        snapshot.status_page = text_of(path);
+    }
+    if has(Need::InstallFailures) {
+        snapshot.install_failures = install_failures(&out.state);
+    }
+    if has(Need::Notifications) {
+        // A count on one line of the emit: without the file, or without its beginning, it is lower and no more.
+        let text = archived::read_tail(&out.state, NOTIFICATIONS, MAX_NOTIFICATION_BYTES).ok().flatten();
+        snapshot.notifications = text.iter().flat_map(|text| text.lines()).filter_map(Notification::parse).collect();
+    }
+    for need in needs {
+        match need {
+            Need::File(path) => {
+                snapshot.files.insert(path, text_of(&out.state.at(path)));
             }
+            Need::Stamp(path) => {
+                snapshot.stamps.insert(path, files::stamp(&out.state.at(path)));
+            }
+            _ => {}
         }
-        snapshot
+    }
+    snapshot
+}
+
+/// The target's panes, out of the list of all of them if that was asked for.
+async fn target<T: Tmux>(out: &Outside<T>, all: &Gathered<TmuxView>) -> Gathered<TmuxView> {
+    let name = WindowName(out.settings.get().target_window.clone());
+    match all {
+        Gathered::Got(view) => Gathered::Got(view.of_window(&name)),
+        Gathered::Failed(why) => Gathered::Failed(why.clone()),
+        Gathered::NotAsked => match out.tmux.view_of(&name).await {
+            Ok(view) => Gathered::Got(view),
+            Err(error) => Gathered::Failed(error.to_string()),
+        },
     }
 }
 

@@ -84,23 +84,30 @@ impl Health {
         }
         let target = WindowName(out.settings.get().target_window.clone());
         let heartbeat = hook_files::read_heartbeat(&out.state, &target, None).ok().flatten();
-        let has_settings =
+        let spoke = heartbeat.map(|found| Timestamp::from_secs(found.heartbeat.last_activity));
+        let are_set_up =
             || stems(&target).iter().any(|stem| out.state.at(format!("hook-settings/{stem}.json")).exists());
-        let detail = match &heartbeat {
-            // Times of hooks are whole seconds.
-            Some(found) if found.heartbeat.last_activity >= composed.secs() => None,
-            Some(found) => {
-                let last = Timestamp::from_secs(found.heartbeat.last_activity).iso(now.offset);
-                Some(format!("the agent in {target} took report {nonce}, but its hooks last spoke at {last}"))
-            }
-            None if has_settings() => {
-                Some(format!("the agent in {target} took report {nonce}, but its hooks never spoke"))
-            }
-            // Nobody has set up hooks for it.
-            None => None,
-        };
+        let detail = silence(*composed, spoke, are_set_up, now)
+            .map(|silence| format!("the agent in {target} took report {nonce}, but its hooks {silence}"));
         out.board.report(now, Mode::HooksSilent, detail.as_deref());
         self.unheard = None;
+    }
+}
+
+/// What is odd about hooks that have not told of a report which was composed then; `None` if nothing is. `spoke` is when
+/// they last told anything.
+fn silence(
+    composed: Timestamp,
+    spoke: Option<Timestamp>,
+    are_set_up: impl FnOnce() -> bool,
+    now: &Now,
+) -> Option<String> {
+    match spoke {
+        // Times of hooks are whole seconds.
+        Some(spoke) if spoke.secs() >= composed.secs() => None,
+        Some(spoke) => Some(format!("last spoke at {}", spoke.iso(now.offset))),
+        // Where nobody has set up hooks, none are missed.
+        None => are_set_up().then(|| "never spoke".to_owned()),
     }
 }
 
@@ -129,5 +136,19 @@ mod tests {
         check("back", &[(5000, 1), (1400, 1)], Some("the clock was set back by 1h00m"));
         check("ahead", &[(100, 1), (3710, 11)], Some("the clock was set ahead (or the machine slept) by 1h00m"));
         check("twice", &[(100, 1), (3700, 1), (3600, 1)], Some("the clock was set back by 1m"));
+    }
+
+    #[test]
+    fn hooks_are_missed_where_they_were_set_up_or_have_spoken_before() {
+        let secs = Timestamp::from_secs;
+        let check = |spoke: Option<i64>, are_set_up: bool, expected: Option<&str>| {
+            let found = silence(Timestamp::from_millis(100_900), spoke.map(secs), || are_set_up, &at(300, 0));
+            assert_eq!(found.as_deref(), expected, "{spoke:?} {are_set_up}");
+        };
+        check(None, false, None);
+        check(None, true, Some("never spoke"));
+        check(Some(99), false, Some("last spoke at 1970-01-01T00:01:39+00:00"));
+        check(Some(100), true, None);
+        check(Some(250), true, None);
     }
 }

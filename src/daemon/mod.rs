@@ -16,23 +16,26 @@ use crate::config::resolved::Settings;
 use crate::logic::action::Action;
 use crate::logic::degraded::Mode as Degraded;
 use crate::logic::delivery::Outcome;
+use crate::logic::delivery::trouble::Counts;
 use crate::logic::instance::records::Cycle;
-use crate::logic::schedule::{Limits, Mode, Nudge, Schedule};
+use crate::logic::schedule::{Limits, Mode, Nudge, Schedule, Telemetry};
 use crate::logic::signal::{Commit, StagedSignal};
 use crate::logic::snapshot::{Gathered, Snapshot};
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
 use crate::sys::tmux::Tmux;
-use crate::sys::{hook_files, liveness};
+use crate::sys::{archived, hook_files, liveness};
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec, target_window};
 
 mod actuate;
+mod beside;
 pub mod board;
 mod courier;
 mod deliver;
 mod drive;
 mod event;
 mod gather;
+mod heal;
 mod health;
 mod look;
 pub mod observe;
@@ -44,17 +47,24 @@ pub mod send;
 mod tally;
 mod witness;
 
+use beside::{Beside, Fetched, slow_needs};
 use courier::Courier;
 use event::Event;
-use gather::Gatherer;
+use gather::{ActionLog, Gatherer};
 use health::Health;
 pub use outside::Outside;
+
+/// Return code of a task that panicked, or for which something could not be fetched because that did.
+const RC_BROKE_OFF: i32 = 70;
 
 /// The task that composes; it runs after every other in the startup sweep.
 const COMPOSE: &str = "compose_emit";
 
 /// The task that tells whether the target is there.
 const TARGET_WINDOW: &str = "target_window";
+
+/// How long a run of one sweep waits for what is fetched beside it.
+const BESIDE_AT_MOST: Duration = Duration::from_secs(60);
 
 /// Least time between two looks that tmux's notifications cause.
 const WAKE_EVERY: Duration = Duration::from_secs(1);
@@ -78,6 +88,15 @@ pub enum Run {
     Observe,
 }
 
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to, or was to run once.
+    Told,
+    /// Its deliveries fail, and it is to be started anew; word is left for the new start.
+    Anew,
+}
+
 /// Runs the watcher on this outside until `shutdown` completes.
 ///
 /// The caller holds the instance lock and has started the heartbeat ticker: liveness does not depend on this loop.
@@ -86,7 +105,7 @@ pub async fn run<T: Tmux + 'static>(
     how: Run,
     wake: Rc<tokio::sync::Notify>,
     shutdown: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Ended> {
     let local = tokio::task::LocalSet::new();
     local.run_until(async move { Daemon::new(outside, wake, how)?.run(shutdown).await }).await
 }
@@ -100,6 +119,11 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
+/// Whether the loop waits for a task.
+fn mode(spec: &TaskSpec, settings: &Settings) -> Mode {
+    if slow_needs(spec, settings).is_empty() { Mode::Sync } else { Mode::Async }
+}
+
 /// The loop and everything it owns.
 struct Daemon<T> {
     out: Rc<Outside<T>>,
@@ -108,13 +132,17 @@ struct Daemon<T> {
     tasks: Vec<(&'static TaskSpec, Box<dyn Task>)>,
     staged: BTreeMap<&'static str, StagedSignal>,
     courier: Courier,
+    beside: Beside,
     gatherer: Gatherer,
+    log: ActionLog,
     health: Health,
     cycle: Cycle,
     nudge: Nudge,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     wake: Rc<tokio::sync::Notify>,
+    /// A delivery has failed since that was last looked at.
+    has_failed: bool,
     /// Notes that are already in the log, so that an episode is one line.
     said: BTreeMap<&'static str, String>,
     /// When `watcher-progress` said last that the loop turns.
@@ -127,13 +155,15 @@ impl<T: Tmux + 'static> Daemon<T> {
         let mut schedule = Schedule::new(limits(&settings));
         let mut tasks = Vec::with_capacity(TASKS.len());
         for spec in TASKS {
-            schedule.register(spec.name, (spec.every)(&settings), Mode::Sync)?;
+            schedule.register(spec.name, (spec.every)(&settings), mode(spec, &settings))?;
             tasks.push((spec, (spec.build)()));
         }
         let (sender, events) = mpsc::unbounded_channel();
         Ok(Self {
             courier: Courier::new(),
+            beside: Beside::new(),
             gatherer: Gatherer::new(&outside.state),
+            log: gather::action_log(),
             health: Health::default(),
             cycle: Cycle::default(),
             nudge: Nudge::default(),
@@ -145,12 +175,13 @@ impl<T: Tmux + 'static> Daemon<T> {
             events,
             sender,
             wake,
+            has_failed: false,
             said: BTreeMap::new(),
             progressed: None,
         })
     }
 
-    async fn run(mut self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(mut self, shutdown: impl Future<Output = ()>) -> anyhow::Result<Ended> {
         tokio::pin!(shutdown);
         self.out.board.remember(&self.out.state);
         self.progress("startup");
@@ -163,7 +194,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         while self.courier.is_settling() {
             tokio::select! {
                 biased;
-                () = &mut shutdown => return Ok(()),
+                () = &mut shutdown => return Ok(Ended::Told),
                 Some(event) = self.events.recv() => self.take(event),
                 // What arrived is recorded until that succeeds, on a full disk for hours: that is no wedge.
                 () = tokio::time::sleep(SETTLE_TURN) => self.progress("startup"),
@@ -174,32 +205,46 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.out.board.set_started();
         self.allow_compose();
         if self.how == Run::Once {
+            let end = tokio::time::sleep(BESIDE_AT_MOST);
+            tokio::pin!(end);
+            while self.beside.in_flight() {
+                tokio::select! {
+                    biased;
+                    () = &mut shutdown => return Ok(Ended::Told),
+                    () = &mut end => break,
+                    fetched = self.beside.next() => self.take_fetched(fetched).await,
+                }
+            }
             self.tick().await;
             while self.courier.in_flight() {
                 tokio::select! {
                     biased;
-                    () = &mut shutdown => return Ok(()),
+                    () = &mut shutdown => return Ok(Ended::Told),
                     Some(event) = self.events.recv() => self.take(event),
                 }
             }
-            return Ok(());
+            return Ok(Ended::Told);
         }
         let mut woken_at = Duration::ZERO;
-        loop {
+        let ended = loop {
+            if std::mem::take(&mut self.has_failed) && heal::is_due(&self.out).await {
+                break Ended::Anew;
+            }
             self.tick().await;
             self.nudge();
             self.progress(LOOP_TICK);
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
                 biased;
-                () = &mut shutdown => break,
+                () = &mut shutdown => break Ended::Told,
                 Some(event) = self.events.recv() => self.take(event),
+                fetched = self.beside.next() => self.take_fetched(fetched).await,
                 () = self.wake.notified() => {
                     // A window came, went or was renamed: look at once, but a storm of renames costs one look a second.
                     let since = self.out.clock.now().uptime.saturating_sub(woken_at);
                     tokio::select! {
                         biased;
-                        () = &mut shutdown => break,
+                        () = &mut shutdown => break Ended::Told,
                         () = tokio::time::sleep(WAKE_EVERY.saturating_sub(since)) => {}
                     }
                     woken_at = self.out.clock.now().uptime;
@@ -209,7 +254,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 () = self.out.settings.asked() => {}
                 () = tokio::time::sleep(sleep) => {}
             }
-        }
+        };
         // A delivery under way is given the time to say what became of it; if it is cut off, the journal tells.
         let grace = tokio::time::sleep(Duration::from_secs(3));
         tokio::pin!(grace);
@@ -220,7 +265,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 Some(event) = self.events.recv() => self.take(event),
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
     /// One pass: everything that is due, in name order.
@@ -241,10 +286,12 @@ impl<T: Tmux + 'static> Daemon<T> {
         if self.courier.retry_settling(&self.out, &now, &self.sender) {
             self.allow_compose();
         }
+        self.end_hung(&now);
         let mut due = self.schedule.due(&now);
         // What looks at staged data sees what the other tasks of the same tick have staged; the emit comes last.
         let reads_staged = |name| self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged));
         due.sort_by_key(|name| (*name == COMPOSE, reads_staged(*name)));
+        due.retain(|name| !self.start_beside(name, &now));
         if due.is_empty() {
             return;
         }
@@ -256,8 +303,9 @@ impl<T: Tmux + 'static> Daemon<T> {
             // They ride the startup sweep only, and to look for them lists the whole directory.
             .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
-        let mut snapshot = self.gatherer.gather(&self.out, &now, &needs).await;
-        match &snapshot.tmux {
+        let mut snapshot = gather::gather(&self.out, &self.log, &now, &needs).await;
+        let asked = if snapshot.tmux == Gathered::NotAsked { &snapshot.target } else { &snapshot.tmux };
+        match asked {
             Gathered::Got(_) => self.out.board.report(&now, Degraded::TmuxUnreachable, None),
             Gathered::Failed(why) => self.out.board.report(&now, Degraded::TmuxUnreachable, Some(why)),
             Gathered::NotAsked => {}
@@ -276,13 +324,17 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     /// Puts in force what the configuration file says by now, and says what became of it.
     fn follow_configuration(&mut self, now: &Now) {
-        let news = self.out.settings.look(now);
+        let mut news = self.out.settings.look(now);
+        if !self.observes() {
+            news.extend(self.out.settings.write_record(now));
+        }
         if news.iter().any(|one| matches!(one, News::InForce(_))) {
             // Whatever else acts on settings asks for them each time; only the schedule is told.
             let settings = self.out.settings.get();
             self.schedule.set_limits(limits(&settings));
             for (spec, _) in &self.tasks {
                 self.schedule.set_every(spec.name, (spec.every)(&settings), now);
+                self.schedule.set_mode(spec.name, mode(spec, &settings));
             }
         }
         if !news.is_empty() {
@@ -308,10 +360,82 @@ impl<T: Tmux + 'static> Daemon<T> {
         self.tasks.iter().map(|(spec, _)| *spec).find(|spec| spec.name == name)
     }
 
-    /// Runs one task and carries out what it asks for.
+    /// Starts fetching beside the loop what a task wants and what takes long; `false` if there is no such thing.
+    fn start_beside(&mut self, name: &'static str, now: &Now) -> bool {
+        let needs = self.spec(name).map(|spec| slow_needs(spec, &self.out.settings.get())).unwrap_or_default();
+        if needs.is_empty() {
+            return false;
+        }
+        let (out, log, at) = (Rc::clone(&self.out), Rc::clone(&self.log), *now);
+        self.beside.start(name, async move { gather::gather(&out, &log, &at, &needs).await });
+        let line = self.schedule.started(name, now);
+        self.telemetry(line);
+        true
+    }
+
+    /// Lets a task decide whose slow part was fetched beside the loop; the rest is fetched now.
+    async fn take_fetched(&mut self, fetched: Fetched) {
+        let (name, now) = (fetched.task, self.out.clock.now());
+        let mut rc = RC_BROKE_OFF;
+        if let (Some(slow), Some(spec)) = (fetched.snapshot, self.spec(name)) {
+            let needs: Vec<Need> = spec.needs.iter().copied().filter(|need| *need != Need::Local).collect();
+            let mut snapshot = gather::gather(&self.out, &self.log, &now, &needs).await;
+            snapshot.local = slow.local;
+            let before = self.staged.get(name).map(|staged| staged.sections.clone());
+            rc = self.decide(name, &mut snapshot, &now).await;
+            let after = self.staged.get(name).map(|staged| &staged.sections);
+            let is_news = after.is_some_and(|sections| sections.iter().any(|section| section.pages));
+            if is_news && after != before.as_ref() && self.courier.may_compose() {
+                // The emit of the tick that started the fetching could not wait for it.
+                self.schedule.force(COMPOSE);
+            }
+        }
+        let line = self.schedule.reaped(name, &self.out.clock.now(), rc);
+        self.telemetry(line);
+    }
+
+    /// Ends runs beside the loop that take longer than their budget; what they staged before stays and grows old.
+    fn end_hung(&mut self, now: &Now) {
+        for hung in self.schedule.hung(now) {
+            self.beside.abort(hung.name);
+            tracing::warn!(
+                task = hung.name,
+                age_s = hung.age.as_secs(),
+                budget_s = hung.budget.as_secs(),
+                next_budget_s = hung.next_budget.as_secs(),
+                "a task hung and was ended; it runs again at its next time"
+            );
+            let line = self.schedule.timed_out(hung.name, now);
+            self.telemetry(line);
+        }
+    }
+
+    /// Runs one task inside the tick.
     async fn run_task(&mut self, name: &'static str, snapshot: &mut Snapshot) {
         let started = self.out.clock.now();
+        let rc = self.decide(name, snapshot, &started).await;
+        let ended = self.out.clock.now();
+        let elapsed = ended.uptime.saturating_sub(started.uptime);
+        let line = self.schedule.finished(name, &ended, rc, elapsed);
+        self.telemetry(line);
+    }
+
+    /// Writes a line of the scheduler's log.
+    fn telemetry(&mut self, line: Option<Telemetry>) {
+        let Some(line) = line.filter(|_| !self.observes()) else { return };
+        let path = self.out.state.at("watcher-scheduler.jsonl");
+        if let Err(error) = files::append_lines(&path, &line.line(), Durability::Hint) {
+            self.say("scheduler-log", &format!("the scheduler log can't be written: {error}"));
+        }
+    }
+
+    /// Lets a task decide and carries out what it asks for; its return code.
+    async fn decide(&mut self, name: &'static str, snapshot: &mut Snapshot, started: &Now) -> i32 {
         if self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged)) {
+            // What was staged before the clock was set back counts as staged now, so that a delivery can outdate it.
+            for staged in self.staged.values_mut() {
+                staged.at = started.at.min(staged.at);
+            }
             snapshot.staged.clone_from(&self.staged);
         }
         if name == COMPOSE {
@@ -320,13 +444,13 @@ impl<T: Tmux + 'static> Daemon<T> {
             snapshot.told = self.courier.has_told();
             self.progress("compose:start");
         }
-        let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return };
+        let Some((_, task)) = self.tasks.iter_mut().find(|(spec, _)| spec.name == name) else { return RC_BROKE_OFF };
         let mut asked = Out::default();
         let settings = self.out.settings.get();
-        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(&started, &settings, snapshot, &mut asked)));
+        let run = std::panic::catch_unwind(AssertUnwindSafe(|| task.decide(started, &settings, snapshot, &mut asked)));
         if run.is_err() {
             // A panic in one check must not end the watch; what it asked for is not to be trusted.
-            asked = Out { rc: 70, ..Out::default() };
+            asked = Out { rc: RC_BROKE_OFF, ..Out::default() };
             self.say(name, "the task panicked; it runs again at its next time");
         }
         if let Some(staged) = asked.staged {
@@ -334,30 +458,20 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         if let (TARGET_WINDOW, rc @ (0 | target_window::ABSENT)) = (name, asked.rc) {
             let absent = format!("no live pane in a window named {}", settings.target_window);
-            self.out.board.report(&started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
+            self.out.board.report(started, Degraded::TargetAbsent, (rc != 0).then_some(absent.as_str()));
         }
         let mut composed = false;
         for action in asked.actions {
             composed |= matches!(action, Action::Deliver(_));
-            self.perform(action, &started).await;
+            self.perform(action, started).await;
         }
         if name == COMPOSE && run.is_ok() {
             if !composed {
-                self.courier.nothing_to_tell(&self.out, &started);
+                self.courier.nothing_to_tell(&self.out, started);
             }
-            self.end_cycle(&started);
+            self.end_cycle(started);
         }
-        let ended = self.out.clock.now();
-        let elapsed = ended.uptime.saturating_sub(started.uptime);
-        if let Some(line) = self.schedule.finished(name, &ended, asked.rc, elapsed) {
-            let text = line.line();
-            if !self.observes()
-                && let Err(error) =
-                    files::append_lines(&self.out.state.at("watcher-scheduler.jsonl"), &text, Durability::Hint)
-            {
-                self.say("scheduler-log", &format!("the scheduler log can't be written: {error}"));
-            }
-        }
+        asked.rc
     }
 
     /// Replaces what a producer has staged.
@@ -411,7 +525,7 @@ impl<T: Tmux + 'static> Daemon<T> {
                 }
             }
             Action::RotateLog { path, max_bytes, keep } => {
-                if let Err(error) = perform::rotate_log(&self.out.state, &path, max_bytes, keep, now.at) {
+                if let Err(error) = archived::rotate(&self.out.state, &path, max_bytes, keep, now.at) {
                     self.say("rotate", &format!("{path} can't be rotated: {error}"));
                 }
             }
@@ -444,6 +558,10 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         if let Event::Delivered { archived, outcome: Outcome::Received(proof) } = &event {
             self.health.delivered(&self.out, &archived.emit, *proof, &now);
+        }
+        if let Event::Delivered { outcome, .. } = &event {
+            // Where no tmux server is, a new start of the watcher would find none either.
+            self.has_failed |= Counts::of(outcome) == Counts::Failed && !matches!(outcome, Outcome::NoTmux(_));
         }
         self.courier.take(&self.out, event, &now);
         self.allow_compose();

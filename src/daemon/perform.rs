@@ -135,34 +135,6 @@ pub(super) fn prune_archive(state: &StateDir, names: &[String]) {
     }
 }
 
-/// Renames a log that has grown past its size, and deletes its archives that are too old.
-pub(super) fn rotate_log(
-    state: &StateDir,
-    path: &str,
-    max_bytes: u64,
-    keep: std::time::Duration,
-    now: Timestamp,
-) -> io::Result<()> {
-    let live = state.at(path);
-    let size = match std::fs::metadata(&live) {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if size > max_bytes {
-        std::fs::rename(&live, state.at(format!("{path}.{}", now.secs())))?;
-    }
-    let oldest = now.before(keep).secs();
-    let prefix = format!("{path}.");
-    for name in files::list_names(state.path())? {
-        let stamp = name.strip_prefix(&prefix).and_then(|stamp| stamp.parse::<i64>().ok());
-        if stamp.is_some_and(|stamp| stamp < oldest) {
-            files::remove(&state.at(&name))?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,19 +190,6 @@ mod tests {
             remember_hash(&state, hash, at, 2).unwrap();
         }
         assert_eq!(text(&state, RING_FILE), "3\taa\n4\tcc\n");
-    }
-
-    #[test]
-    fn a_log_is_rotated_by_size_and_its_old_archives_go() {
-        let (_dir, state) = state();
-        std::fs::write(state.at("log.jsonl"), "0123456789").unwrap();
-        std::fs::write(state.at("log.jsonl.5"), "old").unwrap();
-        let day = std::time::Duration::from_secs(86_400);
-        rotate_log(&state, "log.jsonl", 10, day, Timestamp::from_secs(100)).unwrap();
-        assert!(state.at("log.jsonl").exists());
-        rotate_log(&state, "log.jsonl", 9, day, Timestamp::from_secs(200_000)).unwrap();
-        assert!(!state.at("log.jsonl").exists() && state.at("log.jsonl.200000").exists());
-        assert!(!state.at("log.jsonl.5").exists());
     }
 
     #[test]

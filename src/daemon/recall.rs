@@ -149,18 +149,7 @@ impl Remembered {
 fn read_hook(state: &StateDir, pane: &PaneFacts) -> Option<HookFacts> {
     // A heartbeat that can't be read tells nothing; the screen decides.
     let found = hook_files::read_heartbeat(state, &pane.window_name, Some(pane.pane)).ok()??;
-    let heartbeat = found.heartbeat;
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    Some(HookFacts {
-        state: heartbeat.state.clone(),
-        event: some(&heartbeat.event),
-        last_activity: Some(Timestamp::from_secs(heartbeat.last_activity)),
-        last_turn_end: heartbeat.last_turn_end.map(Timestamp::from_secs),
-        session_id: some(&heartbeat.session_id),
-        scheduled_wakeup_at: heartbeat.scheduled_wakeup_at().map(Timestamp::from_secs),
-        external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
-        source: Some(found.path),
-    })
+    Some(HookFacts::of(&found.heartbeat, found.path))
 }
 
 #[cfg(test)]

@@ -67,7 +67,8 @@ fn deferred<T>(out: &Outside<T>, window: &WindowName, outcome: &Outcome, whose: 
     let alerts_path = out.state.at(format!("paste-deferral-alerts/{stem}"));
     let alerts =
         files::read_text(&alerts_path, MAX_STATE_BYTES)?.map_or(0, |text| trouble::alerts_of(&text, deferrals));
-    if !deferrals.wants_alert(alerts, now.at) {
+    let due = deferrals.alerts_due(now.at);
+    if due <= alerts {
         return Ok(());
     }
     let why = match outcome {
@@ -75,7 +76,7 @@ fn deferred<T>(out: &Outside<T>, window: &WindowName, outcome: &Outcome, whose: 
         _ => "refused".to_owned(),
     };
     // Written first: an alert that is not told is better than one at every attempt.
-    let told = Deferrals { count: alerts.saturating_add(1), ..deferrals };
+    let told = Deferrals { count: due, ..deferrals };
     files::write_atomic(&alerts_path, told.text().as_bytes(), Durability::Hint)?;
     alerts::raise(
         &out.state,

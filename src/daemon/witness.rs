@@ -50,13 +50,14 @@ impl Watch {
         self.transcript.as_ref().map(|(path, offset)| (path.display().to_string(), *offset))
     }
 
-    /// A proof, if one of the witnesses that count has seen the text.
-    pub(super) fn proof<T>(&mut self, out: &Outside<T>, pasted: &Pasted) -> Option<Proof> {
+    /// A proof, if one of the witnesses that count has seen the text. `hook_counts` tells whether the hook's word would be
+    /// one; else the others are asked.
+    pub(super) fn proof<T>(&mut self, out: &Outside<T>, pasted: &Pasted, hook_counts: bool) -> Option<Proof> {
         let has_hook = || match &pasted.mark {
             Mark::Signed(signature) => has_receipt(out, signature, &self.window),
             Mark::Words(_) => self.has_new_stamp(out),
         };
-        if out.settings.get().witnesses.hook && has_hook() {
+        if hook_counts && out.settings.get().witnesses.hook && has_hook() {
             return Some(Proof { by: ProofBy::Hook, queued: false });
         }
         if !out.settings.get().witnesses.transcript {

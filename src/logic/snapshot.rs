@@ -4,6 +4,7 @@
 //! must not look alike.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,15 @@ impl<T> Gathered<T> {
             Self::Got(value) => Some(value),
             Self::NotAsked | Self::Failed(_) => None,
         }
+    }
+}
+
+impl TmuxView {
+    /// The same server, with the panes of the windows of this name.
+    #[must_use]
+    pub fn of_window(&self, name: &WindowName) -> Self {
+        let panes = self.panes.iter().filter(|pane| pane.window_name == *name).cloned().collect();
+        Self { server: self.server.clone(), version: self.version.clone(), panes }
     }
 }
 
@@ -245,12 +255,14 @@ pub enum FileStamp {
 pub struct Snapshot {
     /// The watched tmux server.
     pub tmux: Gathered<TmuxView>,
+    /// The same server, with the panes of the windows that have the target's name.
+    pub target: Gathered<TmuxView>,
     /// The watched panes with verdicts, in list order; only panes of the configured sessions.
     pub panes: Gathered<Vec<ObservedPane>>,
     /// Live decision files, without tombstones.
     pub decisions: Gathered<Vec<DecisionFile>>,
     /// The action log's events, oldest first, archives included where the live file is young.
-    pub action_log: Gathered<Vec<ActionEvent>>,
+    pub action_log: Gathered<Rc<Vec<ActionEvent>>>,
     /// Reports and repositories.
     pub local: Gathered<LocalState>,
     /// Texts of the reports that wrap-up events cite, by the base name cited.

@@ -1,6 +1,7 @@
 //! Watches over the watcher itself, beside the loop: the lock is still ours, the beacon says that we live, the heartbeat
 //! thread runs. Ends (and so ends the watcher, with exit code 0) when another instance has taken over.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -42,11 +43,13 @@ pub(super) struct Guard {
     pub(super) holder: Holder,
     /// Our claim to be the one instance.
     pub(super) seat: Rc<Seat>,
+    /// What does not work, as last said: a failure of an hour is two lines.
+    pub(super) said: BTreeMap<&'static str, String>,
 }
 
 impl Guard {
     /// Says who watches, and that it lives: whoever holds the lock takes over from what an earlier instance left.
-    pub(super) fn announce(&self) {
+    pub(super) fn announce(&mut self) {
         let now = Clock::System.now();
         self.publish();
         self.write_beacon(&now);
@@ -63,7 +66,6 @@ impl Guard {
 
     /// Goes on until another instance has taken over.
     pub(super) async fn watch(&mut self) {
-        let mut said = None;
         loop {
             tokio::time::sleep(EVERY).await;
             if let Some(why) = self.step() {
@@ -71,14 +73,7 @@ impl Guard {
                 return;
             }
             let error = self.ticker.error();
-            if error != said {
-                if let Some(error) = &error {
-                    tracing::error!(error, "the heartbeat can't be written");
-                } else {
-                    tracing::info!("the heartbeat is written again");
-                }
-                said = error;
-            }
+            self.say("heartbeat", error.map(|error| format!("the heartbeat can't be written: {error}")));
         }
     }
 
@@ -87,11 +82,13 @@ impl Guard {
         if !self.ticker.is_running() {
             match Ticker::start(&self.state, &self.target, self.tick) {
                 Ok(ticker) => self.ticker = ticker,
-                Err(error) => tracing::error!(%error, "the heartbeat thread ended and can't be started again"),
+                Err(error) => {
+                    self.say("heartbeat thread", Some(format!("the heartbeat thread can't be started again: {error}")));
+                }
             }
         }
         match self.lock.is_in_place() {
-            Ok(true) => {}
+            Ok(true) => self.say("instance lock", None),
             // Somebody removed the file or the whole directory; another watcher may have started since.
             Ok(false) => match lock::acquire(&self.state, &self.holder.render()) {
                 Ok(lock) => {
@@ -103,10 +100,13 @@ impl Guard {
                 Err(LockError::Held { path, .. }) => {
                     return Some(format!("another watcher holds {}, which was replaced under us", path.display()));
                 }
-                Err(error) => tracing::error!(%error, "the instance lock was removed and can't be taken again"),
+                Err(error) => {
+                    let trouble = format!("the instance lock was removed, so nothing is typed: {error}");
+                    self.say("instance lock", Some(trouble));
+                }
             },
             // A file system that does not answer is no proof of a second watcher.
-            Err(error) => tracing::warn!(%error, "the lock file can't be looked at"),
+            Err(error) => self.say("instance lock", Some(format!("the lock file can't be looked at: {error}"))),
         }
         let now = Clock::System.now();
         let interval = self.settings.get().interval;
@@ -124,7 +124,7 @@ impl Guard {
     }
 
     /// Writes our beacon.
-    fn write_beacon(&self, now: &Now) {
+    fn write_beacon(&mut self, now: &Now) {
         let beacon = Beacon {
             host: self.holder.host.clone(),
             boot_id: self.holder.boot_id.clone(),
@@ -135,10 +135,23 @@ impl Guard {
             nonce: self.seat.nonce().to_owned(),
             at: now.at,
         };
-        if let Err(error) =
-            files::write_atomic(&self.state.at(BEACON_FILE), beacon.render(now).as_bytes(), Durability::Hint)
-        {
-            tracing::warn!(%error, "the beacon can't be written");
+        let written = files::write_atomic(&self.state.at(BEACON_FILE), beacon.render(now).as_bytes(), Durability::Hint);
+        self.say("beacon", written.err().map(|error| format!("the beacon can't be written: {error}")));
+    }
+
+    /// Says what does not work, and that it works again, each once.
+    fn say(&mut self, topic: &'static str, trouble: Option<String>) {
+        match trouble {
+            Some(trouble) if self.said.get(topic) != Some(&trouble) => {
+                tracing::error!("{trouble}");
+                self.said.insert(topic, trouble);
+            }
+            Some(_) => {}
+            None => {
+                if self.said.remove(topic).is_some() {
+                    tracing::info!("the {topic} is as it should be again");
+                }
+            }
         }
     }
 
@@ -169,6 +182,7 @@ mod tests {
         seat.take(&lock);
         Guard {
             lock,
+            said: BTreeMap::new(),
             seat,
             ticker: Ticker::start(&state, "orchestrator", Duration::from_secs(60)).unwrap(),
             target: "orchestrator".into(),
@@ -239,9 +253,24 @@ mod tests {
     }
 
     #[test]
+    fn what_lasts_is_said_once_and_its_end_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut guard = guard(dir.path(), "a");
+        let path = guard.state.at(BEACON_FILE);
+        std::fs::create_dir(&path).unwrap();
+        for _ in 0..3 {
+            assert_eq!(guard.step(), None);
+            assert_eq!(guard.said.keys().collect::<Vec<_>>(), [&"beacon"]);
+        }
+        std::fs::remove_dir(&path).unwrap();
+        assert_eq!(guard.step(), None);
+        assert!(guard.said.is_empty() && path.exists());
+    }
+
+    #[test]
     fn a_clean_end_removes_our_own_beacon() {
         let dir = tempfile::tempdir().unwrap();
-        let guard = guard(dir.path(), "a");
+        let mut guard = guard(dir.path(), "a");
         guard.announce();
         assert!(guard.state.at(BEACON_FILE).exists());
         guard.retire();

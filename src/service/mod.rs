@@ -19,16 +19,18 @@ use crate::config::load::{self, Flag, Loaded};
 use crate::config::resolved::Settings;
 use crate::daemon::board::Board;
 use crate::daemon::observe::Observer;
-use crate::daemon::{self, Outside, Run};
+use crate::daemon::{self, Ended, Outside, Run};
+use crate::logic::degraded::Mode;
 use crate::logic::instance::holder::Holder;
 use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::{self, Here};
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
+use crate::sys::logging::{self, LogGuard};
 use crate::sys::ticker::Ticker;
 use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient, TmuxError};
-use crate::sys::{detach, liveness, logging, takeover};
+use crate::sys::{detach, handover, liveness, takeover};
 
 mod accept;
 mod guard;
@@ -54,12 +56,18 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
         args.remove(1);
         return launch::main(args);
     }
-    let matches = match command().try_get_matches_from(args) {
+    let matches = match command().try_get_matches_from(&args) {
         Ok(matches) => matches,
         Err(error) => return ExitCode::from(render::usage_error("nexus-watcher", &error, 1)),
     };
     match start(&matches) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::Told) => ExitCode::SUCCESS,
+        Ok(Ended::Anew) => {
+            // Not an end: a service manager must start it again if this fails.
+            let error = handover::start_anew(&args);
+            render::note(&format!("nexus-watcher: cannot start itself anew: {error}"));
+            ExitCode::FAILURE
+        }
         Err(Stop { code, why }) => {
             render::note(&format!("nexus-watcher: {why}"));
             ExitCode::from(code)
@@ -103,7 +111,7 @@ impl Stop {
 }
 
 /// Everything before the loop, and after it.
-fn start(args: &ArgMatches) -> Result<(), Stop> {
+fn start(args: &ArgMatches) -> Result<Ended, Stop> {
     if args.get_flag("detached") {
         detach::leave_session();
     }
@@ -112,11 +120,11 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     let state = StateDir::new(load::state_dir(&ProcessEnv, &root, &here).map_err(|error| Stop::new(2, error))?);
     if args.get_flag("instance-status") {
         render::line(&instance::instance_status(&state));
-        return Ok(());
+        return Ok(Ended::Told);
     }
     if args.get_flag("ensure") && matches!(lock::probe(&state), Probe::Held(_)) {
         render::note("a watcher runs already; nothing to do");
-        return Ok(());
+        return Ok(Ended::Told);
     }
     make_state_dir(&state)?;
     if args.get_flag("i-accept-no-sandbox") {
@@ -168,18 +176,21 @@ fn start(args: &ArgMatches) -> Result<(), Stop> {
     {
         tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
     }
+    for warning in loaded.warnings.iter().take(20) {
+        tracing::warn!("{warning}");
+    }
     for notice in &loaded.notices {
         tracing::info!("{notice}");
     }
     let seat = Rc::new(Seat::new(&state, &holder.host, &nonce, settings.beacon_stale));
-    let service = Service { state: &state, settings: &settings, seat, holder };
+    let service = Service { state: &state, settings: &settings, seat, holder, log: &log };
     let ended = runtime.block_on(async {
         let mut told = Box::pin(told_to_end()?);
         let (lock, published) = match (lock, published) {
             (Some(lock), Some(published)) => (lock, published),
             _ => match observe::until_locked(&service, &objection.unwrap_or_default(), told.as_mut()).await? {
                 Some(lock) => (lock, Published::new(&state)),
-                None => return Ok(()),
+                None => return Ok(Ended::Told),
             },
         };
         drop(place);
@@ -202,6 +213,7 @@ struct Service<'a> {
     seat: Rc<Seat>,
     /// How we describe ourselves.
     holder: Holder,
+    log: &'a LogGuard,
 }
 
 impl Service<'_> {
@@ -212,7 +224,7 @@ impl Service<'_> {
         live: Live,
         how: Run,
         told: impl Future<Output = ()>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Ended> {
         let settings = self.settings;
         let ticker = Ticker::start(self.state, &settings.target_window, settings.heartbeat_tick)
             .context("starting the heartbeat")?;
@@ -228,6 +240,7 @@ impl Service<'_> {
             interval: settings.interval,
             holder: self.holder.clone(),
             seat: Rc::clone(&self.seat),
+            said: std::collections::BTreeMap::new(),
         };
         guard.announce();
         tracing::info!(
@@ -249,11 +262,17 @@ impl Service<'_> {
     }
 
     /// Runs the loop until `end`.
-    async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<Ended> {
         let settings = self.settings;
         let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
         let board = Board::default();
+        if how == Run::Observe {
+            let why = instance::observing(self.state).map_or_else(String::new, |observing| observing.says());
+            board.report(&Clock::System.now(), Mode::ObserveOnly, Some(&why));
+        }
         let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
+        // Before anything slow: until somebody listens, a hang-up ends the process.
+        let reload = reload_when_told(live.clone(), &notifier)?;
         let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
         if how != Run::Observe {
             say_what_is_awaited(&tmux, &settings.target_window).await;
@@ -265,7 +284,7 @@ impl Service<'_> {
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),
-            settings: live.clone(),
+            settings: live,
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
             board,
@@ -277,7 +296,6 @@ impl Service<'_> {
             }
             std::future::pending::<()>().await;
         };
-        let reload = reload_when_told(live, &notifier)?;
         let end = async {
             end.await;
             if how != Run::Observe {
@@ -287,9 +305,9 @@ impl Service<'_> {
         let run = Box::pin(daemon::run(outside, how, wake, end));
         let ended = tokio::select! {
             ended = run => ended,
-            () = listen => Ok(()),
-            () = notifier.attend() => Ok(()),
-            () = reload => Ok(()),
+            () = listen => Ok(Ended::Told),
+            () = notifier.attend(self.log) => Ok(Ended::Told),
+            () = reload => Ok(Ended::Told),
         };
         notifier.finish();
         ended

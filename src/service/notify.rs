@@ -8,16 +8,16 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use crate::daemon::board::Board;
-use crate::logic::degraded;
+use crate::logic::degraded::{self, Mode};
 use crate::logic::instance::verdict::wedge_cutoff;
+use crate::sys::clock::Clock;
+use crate::sys::logging::LogGuard;
 use crate::sys::systemd::{ServiceManager, Word};
 
-/// Longest time between two looks at the board.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Longest time between two looks at the board and the log.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// How often a start that takes long is said to go on, and by how much it is extended each time. A start waits for
-/// the records of what arrived, on a full disk for hours.
-const START_LOOK_EVERY: Duration = Duration::from_secs(15);
+/// How much longer a start may take that goes on. It waits for the records of what arrived, on a full disk for hours.
 const START_WITHIN: Duration = Duration::from_secs(120);
 
 /// How many times in the span after which we would count as stuck we say that we are not.
@@ -68,22 +68,35 @@ impl Notifier {
         Self { manager, board, target: target.to_owned(), look_every, told: RefCell::default() }
     }
 
-    /// Tells what changes, for ever.
-    pub(super) async fn attend(&self) {
-        let Some(manager) = &self.manager else { return std::future::pending().await };
+    /// Tells what changes, for ever; the log's state is on the board for it.
+    pub(super) async fn attend(&self, log: &LogGuard) {
+        let mut dropped = 0;
         loop {
-            let words = self.words();
-            if !words.is_empty() && !manager.tell(words) {
+            self.look_at_log(log, &mut dropped);
+            let words = if self.manager.is_some() { self.words() } else { Vec::new() };
+            if let Some(manager) = self.manager.as_ref().filter(|_| !words.is_empty())
+                && !manager.tell(words)
+            {
                 // It is said again with the next look.
                 *self.told.borrow_mut() = Told::default();
             }
-            let every = if self.board.is_started() { self.look_every } else { START_LOOK_EVERY.min(self.look_every) };
             tokio::select! {
                 biased;
                 () = self.board.changed() => {}
-                () = tokio::time::sleep(every) => {}
+                () = tokio::time::sleep(self.look_every) => {}
             }
         }
+    }
+
+    /// Puts on the board whether the log loses lines. The log can't say it itself.
+    fn look_at_log(&self, log: &LogGuard, dropped: &mut usize) {
+        let lost = log.dropped().saturating_sub(std::mem::replace(dropped, log.dropped()));
+        let trouble = match (log.trouble(), lost) {
+            (Some(why), _) => Some(why),
+            (None, 0) => None,
+            (None, lost) => Some(format!("{lost} lines came faster than they could be written, and are lost")),
+        };
+        self.board.report(&Clock::System.now(), Mode::LogUnwritable, trouble.as_deref());
     }
 
     /// What is to be said now.
@@ -142,7 +155,6 @@ impl Notifier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::logic::degraded::Mode;
     use crate::logic::time::{Now, Timestamp};
 
     fn notifier(board: &Board) -> Notifier {

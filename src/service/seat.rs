@@ -122,3 +122,96 @@ impl<T: Tmux> Tmux for Fenced<T> {
         self.inner.clear_bells(windows).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::lock;
+
+    /// A tmux that counts what is done to it.
+    #[derive(Debug, Default)]
+    struct Counted(Cell<u32>);
+
+    impl Tmux for Counted {
+        async fn view(&self) -> Result<TmuxView, TmuxError> {
+            Err(TmuxError::NotInstalled)
+        }
+
+        async fn capture(&self, _: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
+            Ok(Vec::new())
+        }
+
+        async fn act(&self, _: &GuardedAct) -> Result<ActOutcome, TmuxError> {
+            self.0.set(self.0.get() + 1);
+            Ok(ActOutcome::Done)
+        }
+
+        async fn clear_bells(&self, _: &[WindowId]) -> Result<(), TmuxError> {
+            self.0.set(self.0.get() + 1);
+            Ok(())
+        }
+    }
+
+    fn act() -> GuardedAct {
+        GuardedAct {
+            server: crate::logic::ids::ServerId { socket: "s".into(), pid: 1, start_s: 1 },
+            pane: crate::logic::ids::PaneId::new(1),
+            pid: 1,
+            require: Vec::new(),
+            rows: Vec::new(),
+            refuse: Vec::new(),
+            act: crate::sys::tmux::Act::Press(Vec::new()),
+        }
+    }
+
+    fn beacon(nonce: &str, epoch: i64) -> String {
+        format!("host: there\npid: 7\nnonce: {nonce}\nepoch: {epoch}\n")
+    }
+
+    /// What happened meanwhile, and the words of the refusal, if any.
+    type Case<'a> = (&'a str, &'a dyn Fn(&StateDir), Option<&'a str>);
+
+    #[tokio::test]
+    async fn who_may_act_row_by_row() {
+        let now = Clock::System.now().at.secs();
+        let cases: &[Case<'_>] = &[
+            ("all as it was", &|_| {}, None),
+            ("our own beacon", &|state| write(state, &beacon("mine", now)), None),
+            ("a damaged beacon", &|state| write(state, "rubbish"), None),
+            ("another's, stale", &|state| write(state, &beacon("other", now - 9000)), None),
+            ("another's, fresh", &|state| write(state, &beacon("other", now)), Some("pid 7 on there) has taken over")),
+            ("another's, from the future", &|state| write(state, &beacon("other", now + 9000)), Some("taken over")),
+            ("the lock file removed", &|state| fs::remove_file(state.at(LOCK_FILE)).unwrap(), Some("removed")),
+            ("the lock file replaced", &replace_lock, Some("replaced")),
+        ];
+        for (name, change, expected) in cases {
+            let dir = tempfile::tempdir().unwrap();
+            let state = StateDir::new(dir.path());
+            let seat = std::rc::Rc::new(Seat::new(&state, "here", "mine", Duration::from_secs(600)));
+            let tmux = Fenced::new(Counted::default(), std::rc::Rc::clone(&seat));
+            let refused = tmux.act(&act()).await.unwrap_err();
+            assert!(refused.to_string().contains("only observes") && refused.typed_nothing(), "{name}: {refused}");
+            let lock = lock::acquire(&state, "x\n").unwrap();
+            seat.take(&lock);
+            change(&state);
+            for done in [tmux.act(&act()).await.map(|_| ()), tmux.clear_bells(&[]).await] {
+                match (done, expected) {
+                    (Ok(()), None) => {}
+                    (Err(error), Some(words)) => assert!(error.to_string().contains(words), "{name}: {error}"),
+                    (found, _) => panic!("{name}: {found:?}"),
+                }
+            }
+            assert_eq!(tmux.inner.0.get(), if expected.is_none() { 2 } else { 0 }, "{name}");
+        }
+    }
+
+    fn write(state: &StateDir, text: &str) {
+        fs::write(state.at(BEACON_FILE), text).unwrap();
+    }
+
+    fn replace_lock(state: &StateDir) {
+        // Kept, so that the new file can't get its number.
+        fs::rename(state.at(LOCK_FILE), state.at("old")).unwrap();
+        fs::write(state.at(LOCK_FILE), "").unwrap();
+    }
+}

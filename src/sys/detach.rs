@@ -18,6 +18,13 @@ pub fn start(program: &Path, args: &[&OsStr], output: File) -> io::Result<Child>
     Command::new(program).args(args).stdin(Stdio::null()).stdout(output).stderr(errors).spawn()
 }
 
+/// Runs a launcher of this account to its end, for a state directory; it says what it has to say itself. Its exit code,
+/// `None` if a signal ended it.
+pub fn run_launcher(program: &Path, args: &[&OsStr], state: &Path) -> io::Result<Option<i32>> {
+    let status = Command::new(program).args(args).env("NEXUS_STATE_DIR", state).stdin(Stdio::null()).status()?;
+    Ok(status.code())
+}
+
 /// Begins a session and a process group of our own, so that neither a closed terminal nor a signal to our starter's
 /// group ends us. Does nothing where we lead one already.
 pub fn leave_session() {

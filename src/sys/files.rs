@@ -143,7 +143,7 @@ pub fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
 
 /// Opens a regular file for reading without waiting, whatever stands there: a pipe would hold the watcher up for ever,
 /// and a device has no end. `None` if it does not exist.
-fn open_regular(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     let nonblock = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = match OpenOptions::new().read(true).custom_flags(nonblock).open(path) {
         Ok(file) => file,
@@ -199,6 +199,46 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::other(format!("{MAX_ASIDE} damaged files of that name were set aside already")))?;
     fs::rename(path, &aside)?;
     Ok(aside)
+}
+
+/// Makes a symbolic link, replacing one that points elsewhere; whatever else stands there is left alone.
+pub fn link(to: &Path, at: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(at) {
+        Ok(found) if !found.is_symlink() => return Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(_) if fs::read_link(at).is_ok_and(|old| old == to) => return Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let name = at.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let temporary = at.with_file_name(format!("{name}.tmp.{}", std::process::id()));
+    remove(&temporary)?;
+    std::os::unix::fs::symlink(to, &temporary)?;
+    // Whoever follows the link sees one or the other.
+    fs::rename(&temporary, at)
+}
+
+/// Copies a file beside itself under a free name, `<name>.<suffix>` or with a number behind it, and returns that name.
+/// Mode and content are those of the file.
+pub fn back_up(path: &Path, suffix: &str) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let numbered = (2..=MAX_ASIDE).map(|number| format!("{name}.{suffix}.{number}"));
+    let backup = std::iter::once(format!("{name}.{suffix}"))
+        .chain(numbered)
+        .map(|name| path.with_file_name(name))
+        .find(|backup| fs::symlink_metadata(backup).is_err())
+        .ok_or_else(|| io::Error::other(format!("{MAX_ASIDE} such files stand there already")))?;
+    fs::copy(path, &backup)?;
+    File::open(&backup)?.sync_all()?;
+    Ok(backup)
+}
+
+/// Replaces the content of a file that is there, atomically and durably, and keeps its mode. Where it is a link, the file
+/// that it leads to is replaced and the link stays.
+pub fn rewrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&path)?.permissions();
+    write_atomic(&path, bytes, Durability::Durable)?;
+    fs::set_permissions(&path, permissions)
 }
 
 /// Deletes a file; fine if it is not there.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::files::{self, StateDir};
-use crate::logic::hook::{Heartbeat, Receipt};
+use crate::logic::hook::{Heartbeat, Receipt, is_session_id};
 use crate::logic::ids::{PaneId, WindowName};
 use crate::logic::inbox::{RecordName, stems};
 use crate::logic::snapshot::DecisionRecord;
@@ -70,23 +70,26 @@ pub fn read_receipt(state: &StateDir, nonce: &str) -> io::Result<Option<Receipt>
     Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 
-/// Deletes receipts, and tombstones of prompts that were answered in their pane, older than `keep`. Returns how many.
+/// Deletes receipts, what is kept of sessions, and tombstones of prompts that were answered in their pane, older than
+/// `keep`. Returns how many.
 ///
-/// Such a prompt never comes back under its fingerprint, so its tombstone closes nothing any more; every other tombstone
-/// stays. At most 1000 files go in one call.
+/// What is kept of a session is made anew with its next prompt. A prompt that was answered never comes back under its
+/// fingerprint, so its tombstone closes nothing any more; every other tombstone stays. At most 1000 files go in one call.
 pub fn prune(state: &StateDir, now: Timestamp, keep: Duration) -> io::Result<usize> {
     let epoch_ms = u64::try_from(now.before(keep).millis()).unwrap_or(0);
     let before = SystemTime::UNIX_EPOCH + Duration::from_millis(epoch_ms);
     let is_old =
         |path: &std::path::Path| fs::metadata(path).and_then(|data| data.modified()).is_ok_and(|at| at < before);
     let mut pruned = 0;
-    for (folder, is_candidate) in [("receipts", is_receipt as fn(&str) -> bool), ("decisions", is_tombstone)] {
+    let folders =
+        [("receipts", is_receipt as fn(&str) -> bool), ("hook-sessions", is_session), ("decisions", is_tombstone)];
+    for (folder, is_candidate) in folders {
         for name in files::list_names(&state.at(folder))?.iter().filter(|name| is_candidate(name)) {
             let path = state.at(folder).join(name);
             if pruned >= MAX_PRUNED {
                 return Ok(pruned);
             }
-            if is_old(&path) && (folder == "receipts" || was_answered(&path)) {
+            if is_old(&path) && (folder != "decisions" || was_answered(&path)) {
                 files::remove(&path)?;
                 pruned += 1;
             }
@@ -98,6 +101,11 @@ pub fn prune(state: &StateDir, now: Timestamp, keep: Duration) -> io::Result<usi
 /// Whether a file name is a receipt's.
 fn is_receipt(name: &str) -> bool {
     name.strip_suffix(".json").is_some_and(|nonce| Receipt::path(nonce).is_some())
+}
+
+/// Whether a file name is that of a session.
+fn is_session(name: &str) -> bool {
+    name.strip_suffix(".json").is_some_and(is_session_id)
 }
 
 /// Whether a file name is a tombstone's.
@@ -122,7 +130,7 @@ mod tests {
     fn state() -> (tempfile::TempDir, StateDir) {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::new(dir.path());
-        for folder in ["heartbeat", "receipts", "decisions"] {
+        for folder in ["heartbeat", "hook-sessions", "receipts", "decisions"] {
             fs::create_dir(state.at(folder)).unwrap();
         }
         (dir, state)
@@ -167,12 +175,15 @@ mod tests {
         write("receipts/0a1b2c.json", "{}", true);
         write("receipts/0a1b2d.json", "{}", false);
         write("receipts/notes.json", "{}", true);
+        write("hook-sessions/85ad3742-4e87.json", "{}", true);
+        write("hook-sessions/85ad3742-4e88.json", "{}", false);
         write("decisions/w.000000000001.handled.json", &answered, true);
         write("decisions/w.000000000002.handled.json", r#"{"resolved":"acked"}"#, true);
         write("decisions/w.000000000003.handled.json", &answered, false);
         write("decisions/w.000000000004.json", &answered, true);
-        assert_eq!(prune(&state, Timestamp::from_secs(1_050_000), Duration::from_secs(1000)).unwrap(), 2);
+        assert_eq!(prune(&state, Timestamp::from_secs(1_050_000), Duration::from_secs(1000)).unwrap(), 3);
         assert_eq!(files::list_names(&state.at("receipts")).unwrap(), ["0a1b2d.json", "notes.json"]);
+        assert_eq!(files::list_names(&state.at("hook-sessions")).unwrap(), ["85ad3742-4e88.json"]);
         assert_eq!(files::list_names(&state.at("decisions")).unwrap().len(), 3);
     }
 

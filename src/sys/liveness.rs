@@ -12,6 +12,7 @@ use crate::logic::instance::records::{self, Cycle, Heartbeat, PidLock};
 use crate::logic::instance::verdict::{Facts, Identity, LockState};
 use crate::logic::schedule::Telemetry;
 use crate::logic::time::{Now, Timestamp};
+use crate::sys::archived;
 use crate::sys::files::{self, Durability, MAX_STATE_BYTES, StateDir};
 use crate::sys::group;
 use crate::sys::lock::{self, Probe};
@@ -39,6 +40,12 @@ pub const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
 const MAX_LOG_TAIL: u64 = 1 << 20;
 /// Somebody stopped the watcher on purpose: it is not to be revived. A start removes it.
 pub const STOP_FILE: &str = "watcher-stop-requested";
+/// When a supervisor last looked; its modification time is the datum.
+pub const SUPERVISOR_FILE: &str = "watcher-supervisor-heartbeat";
+/// A revival that the next report tells.
+pub const REVIVED_FILE: &str = "watcher-revived";
+/// When the watcher was revived.
+pub const REVIVALS_FILE: &str = "watcher-revive-history.txt";
 /// Folder of the service's logs.
 pub const LOG_DIR: &str = "logs";
 
@@ -154,7 +161,7 @@ pub fn look(state: &StateDir, now: &Now) -> io::Result<Liveness> {
 
 /// The latest telemetry record of each task, from the end of the scheduler's log. Lines that do not fit are passed over.
 pub fn last_runs(state: &StateDir) -> BTreeMap<String, Telemetry> {
-    let text = files::read_tail(&state.at(SCHEDULER_LOG), MAX_LOG_TAIL).ok().flatten().unwrap_or_default();
+    let text = archived::read_tail(state, SCHEDULER_LOG, MAX_LOG_TAIL).ok().flatten().unwrap_or_default();
     text.lines().filter_map(Telemetry::parse).map(|record| (record.task.clone(), record)).collect()
 }
 

@@ -1,6 +1,6 @@
-//! The service's log: `<state>/logs/watcher.<date>.log`, one `[<iso>] message` line an event, a file a day, seven kept;
-//! `watcher.log` beside them points at the newest. Where no file can be opened, the lines go to standard error: a log is
-//! no condition for watching.
+//! The service's log: `<state>/logs/watcher.<date>.log`, one `[<iso>] message` line an event, in ten files of 10 MiB at
+//! most; `watcher.log` beside them points at the newest, and so does the old name `<state>/watcher.log`. Where no file can
+//! be written, the lines go to standard error until one can: a log is no condition for watching.
 //!
 //! `NEXUS_LOG` chooses what is logged (default `info`), in the form of `tracing_subscriber::EnvFilter`.
 
@@ -10,8 +10,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use rustix::fs::Mode;
 use tracing::{Event, Level, Subscriber};
-use tracing_appender::non_blocking::WorkerGuard;
-use tracing_appender::rolling::{RollingFileAppender, Rotation};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormattedFields, MakeWriter};
@@ -20,9 +19,16 @@ use tracing_subscriber::registry::{LookupSpan, Scope};
 use crate::sys::clock::Clock;
 use crate::sys::files::{self, StateDir};
 use crate::sys::liveness::LOG_DIR;
+use crate::sys::log_file::{Health, Limits, LogFile};
 
-/// How many daily files are kept.
-const KEPT: usize = 7;
+/// How much is kept: a storm of lines must not fill a disk, nor push out what happened before it at once.
+const LIMITS: Limits = Limits { max_bytes: 10 << 20, max_files: 10 };
+
+/// Longest line, in bytes.
+const MAX_LINE: usize = 16 << 10;
+
+/// Lines that may wait to be written. More are dropped, and counted.
+const MAX_WAITING: usize = 16_384;
 
 /// What is logged unless the environment says otherwise.
 const DEFAULT_FILTER: &str = "info";
@@ -33,6 +39,22 @@ const DEFAULT_FILTER: &str = "info";
 pub struct LogGuard {
     /// Ends the background writer.
     _worker: WorkerGuard,
+    /// Whether the file can be written.
+    health: Health,
+    /// Lines that came faster than they could be written.
+    dropped: ErrorCounter,
+}
+
+impl LogGuard {
+    /// Why lines are being lost; `None` if they are not.
+    pub fn trouble(&self) -> Option<String> {
+        self.health.trouble()
+    }
+
+    /// How many lines were dropped so far, since they came faster than they could be written.
+    pub fn dropped(&self) -> usize {
+        self.dropped.dropped_lines()
+    }
 }
 
 /// Makes every file that this process creates private to its account. For the very start of `main`.
@@ -45,32 +67,14 @@ pub fn tighten_umask() {
 /// Errors: the filter cannot be understood, or a log was started before.
 pub fn start(state: &StateDir, filter: Option<&str>) -> anyhow::Result<LogGuard> {
     let filter = parse_filter(filter)?;
-    let (file, failure) = match open(&state.at(LOG_DIR)) {
-        Ok(file) => (Some(file), None),
-        Err(error) => (None, Some(error)),
-    };
-    let (writer, worker) = match file {
-        Some(file) => tracing_appender::non_blocking(file),
-        None => tracing_appender::non_blocking(std::io::stderr()),
-    };
+    let file = LogFile::new(&state.at(LOG_DIR), "watcher", LIMITS, || Clock::System.now());
+    let health = file.health();
+    let (writer, worker) = NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING).finish(file);
+    let dropped = writer.error_counter();
     tracing::subscriber::set_global_default(subscriber(filter, writer)).context("starting the log a second time")?;
-    if let Some(error) = failure {
-        tracing::error!("{error:#}; this log goes to standard error until the watcher is started again");
-    }
-    Ok(LogGuard { _worker: worker })
-}
-
-/// Opens the file of the day in this folder.
-fn open(dir: &Path) -> anyhow::Result<RollingFileAppender> {
-    files::create_private_dir(dir).with_context(|| format!("making the log folder {}", dir.display()))?;
-    RollingFileAppender::builder()
-        .rotation(Rotation::DAILY)
-        .filename_prefix("watcher")
-        .filename_suffix("log")
-        .latest_symlink("watcher.log")
-        .max_log_files(KEPT)
-        .build(dir)
-        .with_context(|| format!("opening the log in {}", dir.display()))
+    // Where a file of the original tools stands under the old name, it stays.
+    let _no_link = files::link(Path::new("logs/watcher.log"), &state.at("watcher.log"));
+    Ok(LogGuard { _worker: worker, health, dropped })
 }
 
 /// Reads a filter; nothing or an empty text is the default.
@@ -109,7 +113,9 @@ where
             text.push('>');
         }
         // Values come from outside: they may neither forge a line nor command the terminal of whoever reads this.
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let fits = |(at, _): &(usize, char)| *at < MAX_LINE;
+        let text: String =
+            text.char_indices().take_while(fits).map(|(_, c)| if c.is_control() { ' ' } else { c }).collect();
         writeln!(out, "[{}] {}", Clock::System.now().iso(), text.trim_end())
     }
 }
@@ -161,6 +167,8 @@ mod tests {
         let text = logged("info", || tracing::info!(window = "a\n[now] forged\u{1b}[31m", "seen"));
         assert_eq!(text.matches('\n').count(), 1, "{text:?}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
+        let text = logged("info", || tracing::info!("{}", "é".repeat(MAX_LINE)));
+        assert!(text.len() < MAX_LINE + 100, "{}", text.len());
     }
 
     #[test]
@@ -175,7 +183,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::new(dir.path());
         let guard = start(&state, Some("off")).unwrap();
+        assert_eq!((guard.trouble(), guard.dropped()), (None, 0));
         drop(guard);
+        let old_name = std::fs::read_link(state.at("watcher.log")).unwrap();
+        assert_eq!(old_name, Path::new("logs/watcher.log"));
         let names = files::list_names(&state.at(LOG_DIR)).unwrap();
         assert!(
             names.iter().any(|name| name.starts_with("watcher.2") && name.strip_suffix(".log").is_some()),

@@ -83,8 +83,12 @@ impl ReplaceError {
 /// Does nothing if there is none. The successor still has to take the lock, which may fail if another was faster.
 pub fn take_over(state: &StateDir, grace: Duration) -> Result<TakenOver, ReplaceError> {
     // On a read-only file system the only watcher would end and none start.
-    space::check_writable(state.path())
-        .map_err(|source| ReplaceError::Unwritable { dir: state.path().to_owned(), source })?;
+    match space::check_writable(state.path()) {
+        Ok(()) => {}
+        // No directory, no watcher.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TakenOver::default()),
+        Err(source) => return Err(ReplaceError::Unwritable { dir: state.path().to_owned(), source }),
+    }
     let path = state.at(LOCK_FILE);
     let scene = look(state);
     let targets = plan(&scene, &path).map_err(|why| ReplaceError::NotCertain { path, why })?;

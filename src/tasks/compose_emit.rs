@@ -12,7 +12,9 @@ use crate::logic::action::Action;
 use crate::logic::emit::bells::absorb_clearing;
 use crate::logic::emit::choose::{gaps, reason, staged_max_age, tellable, workspace};
 use crate::logic::emit::compose::{Draft, compose};
-use crate::logic::emit::dedup::{RING_FILE, Ring, is_within, only_stands, quiet_period, standing_hash};
+use crate::logic::emit::dedup::{
+    Delivered, RING_FILE, Ring, STANDING_FILE, is_within, only_stands, quiet_period, standing_hash,
+};
 use crate::logic::emit::footer::{FooterFacts, Surface, footer};
 use crate::logic::emit::full_state::{self, CANONICAL_FILE, re_stat, seconds};
 use crate::logic::emit::notices::{REVIVED_FILE, SUPERVISOR_FILE, arm_supervisor, install_failure, revived};
@@ -52,6 +54,7 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
         Need::StatusPage,
         Need::File(DASHBOARD_FILE),
         Need::File(RING_FILE),
+        Need::File(STANDING_FILE),
         Need::File(BASELINE_FILE),
         Need::File(CANONICAL_FILE),
         Need::File(PRELUDE_FILE),
@@ -182,9 +185,17 @@ impl Task for ComposeEmit {
         };
         let quiet =
             if sweeping { None } else { quiet_period(&sections, settings.dedup_max_quiet, settings.emit_cooldown) };
-        let standing = standing_hash(&sections).filter(|_| only_stands(&sections));
+        let stood = Ring::parse(text(STANDING_FILE).unwrap_or(""));
+        let standing = standing_hash(&sections);
+        let alone = standing.as_ref().filter(|_| only_stands(&sections)).and_then(|hash| stood.last(hash));
         absorb_clearing(&mut sections, BASELINE_FILE, text(BASELINE_FILE));
+        let mut commits = Vec::new();
+        if let Some(hash) = standing {
+            let text = stood.with(Delivered { at: now.at, hash }, settings.dedup_ring);
+            commits.push(Commit::WriteState { path: STANDING_FILE.into(), text });
+        }
         let counted = format!("{}.{:03}\n", now.at.secs(), now.at.millis().rem_euclid(1000));
+        commits.push(Commit::WriteState { path: PRELUDE_FILE.into(), text: counted });
         let emit = compose(
             now,
             &Draft {
@@ -195,10 +206,10 @@ impl Task for ComposeEmit {
                 sections,
                 footer: page_footer(now, settings, snap),
                 section_max_lines: settings.section_max_lines,
-                commits: vec![Commit::WriteState { path: PRELUDE_FILE.into(), text: counted }],
+                commits,
             },
         );
-        let told_at = ring.last(&emit.stable_hash).max(standing.and_then(|hash| ring.last(&hash)));
+        let told_at = ring.last(&emit.stable_hash).max(alone);
         if let (Some(quiet), Some(last)) = (quiet, told_at)
             && is_within(now.at, last, quiet)
         {

@@ -192,15 +192,22 @@ mod tests {
     /// A state directory of two files, and a world to look at.
     struct Lab {
         task: IdleSection,
+        settings: Settings,
         told: String,
         anchors: String,
-        log: Gathered<Vec<ActionEvent>>,
+        log: Gathered<std::rc::Rc<Vec<ActionEvent>>>,
     }
 
     impl Lab {
         fn new() -> Self {
             let task = IdleSection::default();
-            Self { task, told: String::new(), anchors: String::new(), log: Gathered::Got(vec![]) }
+            Self {
+                task,
+                settings: settings(),
+                told: String::new(),
+                anchors: String::new(),
+                log: Gathered::Got(std::rc::Rc::default()),
+            }
         }
 
         fn run(&mut self, secs: i64, panes: &[(&str, State)]) -> StagedSignal {
@@ -213,7 +220,7 @@ mod tests {
             let files = [(STATE_FILE, text(&self.told)), (ANCHORS_FILE, text(&self.anchors))].into();
             let snap = Snapshot { panes, action_log: self.log.clone(), files, ..Snapshot::default() };
             let mut out = Out::default();
-            self.task.decide(&at(secs), &settings(), &snap, &mut out);
+            self.task.decide(&at(secs), &self.settings, &snap, &mut out);
             for action in out.actions {
                 match action {
                     Action::Commit(commits) => self.commit(&commits),
@@ -249,6 +256,18 @@ mod tests {
 
     fn workspace(staged: &StagedSignal) -> String {
         counts(staged.roster.as_deref().expect("a roster"), &BTreeSet::new())
+    }
+
+    #[test]
+    fn the_threshold_of_each_run_counts_and_what_is_remembered_stays() {
+        let mut lab = Lab::new();
+        let idle = [("orchestrator", State::Idle), ("w2", State::Idle)];
+        lab.settings.idle_threshold = Duration::from_secs(600);
+        lab.run(1000, &idle);
+        assert_eq!(lines(&lab.run(1030, &idle)), Vec::<String>::new());
+        lab.settings.idle_threshold = Duration::from_secs(50);
+        // Silent since 1000, not since the change.
+        assert_eq!(lines(&lab.run(1060, &idle)), ["  - w2 idle 1m WITHOUT wrap-up — consider follow-up paste"]);
     }
 
     #[test]

@@ -27,6 +27,8 @@ mod testing;
 pub enum Need {
     /// `tmux`: the list of panes.
     Tmux,
+    /// `target`: the panes of the windows that have the target's name, which is cheaper than all of them.
+    Target,
     /// `panes`: verdicts on the watched panes (implies `Tmux`).
     Panes,
     /// `decisions`.

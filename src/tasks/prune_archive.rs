@@ -19,7 +19,15 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
 };
 
 /// Logs that grow with every event, relative to the state directory.
-const STATE_LOGS: [&str; 4] = ["action-log.jsonl", "emits.jsonl", "sends.jsonl", "worker-notifications.jsonl"];
+const STATE_LOGS: [&str; 7] = [
+    "action-log.jsonl",
+    "emits.jsonl",
+    "sends.jsonl",
+    "watcher-alerts.log",
+    "watcher-spawns.log",
+    "watcher-unstick.log",
+    "worker-notifications.jsonl",
+];
 
 /// The log of the scheduler, which has a limit of its own.
 const SCHEDULER_LOG: &str = "watcher-scheduler.jsonl";
@@ -78,10 +86,33 @@ mod tests {
                 ("action-log.jsonl", 10),
                 ("emits.jsonl", 10),
                 ("sends.jsonl", 10),
+                ("watcher-alerts.log", 10),
+                ("watcher-spawns.log", 10),
+                ("watcher-unstick.log", 10),
                 ("worker-notifications.jsonl", 10),
                 ("watcher-scheduler.jsonl", 50)
             ]
         );
+    }
+
+    #[test]
+    fn limits_are_those_of_the_run() {
+        let names = Gathered::Got(vec!["2026-05-01_00-00-00_aaaaaa.md".to_owned()]);
+        let now = Now::fixed(Timestamp::parse_iso("2026-05-11T00:00:00Z").unwrap());
+        let snap = Snapshot { archive_names: names, ..Snapshot::default() };
+        let mut task = PruneArchive;
+        for (days, log_bytes, prunes) in [(30, 70_000, false), (7, 90_000, true)] {
+            let keep = Duration::from_secs(days * 86_400);
+            let settings = Settings { archive_keep: keep, state_log_max_bytes: log_bytes, ..settings() };
+            let mut out = Out::default();
+            task.decide(&now, &settings, &snap, &mut out);
+            assert_eq!(out.actions.iter().any(|action| matches!(action, Action::PruneArchive { .. })), prunes);
+            assert!(
+                out.actions
+                    .iter()
+                    .any(|action| matches!(action, Action::RotateLog { max_bytes, .. } if *max_bytes == log_bytes))
+            );
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
     name: "target_window",
     every: |_settings| Duration::from_secs(2),
     class: Class::Cheap,
-    needs: &[Need::Tmux],
+    needs: &[Need::Target],
     doc: "Tells whether the orchestrator's window holds a live pane.",
     build: || Box::new(TargetWindow::default()),
 };
@@ -48,7 +48,7 @@ fn is_presence(settings: &Settings, pane: &PaneFacts) -> bool {
 
 impl Task for TargetWindow {
     fn decide(&mut self, now: &Now, settings: &Settings, snap: &Snapshot, out: &mut Out) {
-        let view = match &snap.tmux {
+        let view = match &snap.target {
             Gathered::Got(view) => view,
             Gathered::NotAsked => return,
             Gathered::Failed(_) => {
@@ -78,7 +78,7 @@ mod tests {
 
     fn run(task: &mut TargetWindow, secs: i64, tmux: Gathered<crate::logic::snapshot::TmuxView>) -> (i32, usize) {
         let mut out = Out::default();
-        task.decide(&at(secs), &settings(), &Snapshot { tmux, ..Snapshot::default() }, &mut out);
+        task.decide(&at(secs), &settings(), &Snapshot { target: tmux, ..Snapshot::default() }, &mut out);
         (out.rc, out.actions.len())
     }
 

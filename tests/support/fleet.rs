@@ -172,7 +172,8 @@ impl Fleet {
         fs::write(self.root().join("config/nexus.yml"), yaml).unwrap();
     }
 
-    fn command(&self, program: &str) -> Command {
+    /// One of our programs, set up for this nexus and this tmux server only.
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
@@ -226,6 +227,14 @@ impl Fleet {
             tracer.wait().unwrap();
         }
         killed
+    }
+
+    /// Starts the watcher by a line of shell, in which it is `"$0"`, without HOME.
+    pub(crate) fn watch_by(&mut self, line: &str) {
+        assert!(self.watcher.is_none(), "one watcher at a time");
+        let mut command = self.command("sh");
+        command.args(["-c", line, env!("CARGO_BIN_EXE_nexus-watcher")]).env_remove("HOME");
+        self.watcher = Some(command.spawn().unwrap());
     }
 
     /// Starts a watcher that is not this fleet's own.

@@ -75,6 +75,21 @@ impl Scene {
     /// Starts the watcher with one report a second; `paste` are further lines under `monitor.paste`.
     pub(crate) fn watch(&mut self, paste: &[&str]) {
         self.unwatch();
+        self.configure(paste);
+        self.watcher = Some(self.spawn_watcher(None));
+    }
+
+    /// Runs the watcher until it is killed at this place of a delivery.
+    pub(crate) fn watch_until_killed(&mut self, place: &str) {
+        self.unwatch();
+        self.configure(&[]);
+        let mut child = self.spawn_watcher(Some(place));
+        let ended = self.wait(&format!("the watcher to be killed {place}"), || child.try_wait().expect("it is ours"));
+        assert_eq!(ended.code(), None, "it ended by itself {place}\n{}", self.story());
+    }
+
+    /// Writes the configuration; `paste` are lines under `monitor.paste`.
+    pub(crate) fn configure(&self, paste: &[&str]) {
         let mut yaml = String::from("monitor:\n  interval_seconds: 1\n");
         if !paste.is_empty() {
             yaml.push_str("  paste:\n");
@@ -85,12 +100,17 @@ impl Scene {
         let config = self.lab.root().join("config");
         fs::create_dir_all(&config).expect("the configuration's directory");
         fs::write(config.join("nexus.yml"), yaml).expect("the configuration");
+    }
+
+    fn spawn_watcher(&self, fault: Option<&str>) -> Child {
         // The watcher of an orchestrator without hooks looks for its session below the home that both share.
         let mut command = self.lab.program(env!("CARGO_BIN_EXE_nexus-watcher"));
         command.env("HOME", self.lab.dir().join(format!("home-{LEAD}")));
         let log = fs::File::create(self.lab.dir().join("watcher.stderr")).expect("the watcher's log");
-        let child = command.stdout(Stdio::null()).stderr(log).spawn().expect("the watcher starts");
-        self.watcher = Some(child);
+        if let Some(place) = fault {
+            command.env("NEXUS_FAULT", place);
+        }
+        command.stdout(Stdio::null()).stderr(log).spawn().expect("the watcher starts")
     }
 
     /// Ends the watcher without warning.

@@ -15,21 +15,23 @@ pub(super) fn running(invocation: &Invocation) -> Option<Record> {
 
 /// Prints everything.
 pub(super) fn run(invocation: &Invocation) -> anyhow::Result<u8> {
-    let loaded = invocation.settings()?;
     let running = running(invocation);
+    let loaded = match (invocation.settings(), &running) {
+        (Ok(loaded), _) => loaded,
+        // The file is wrong, and the question is what holds nevertheless.
+        (Err(error), Some(record)) => return only_running(invocation, &error, record),
+        (Err(error), None) => return Err(error),
+    };
     if invocation.json {
         let rows: Vec<_> = loaded.values.iter().map(|setting| row(&loaded, setting, running.as_ref())).collect();
         let file = loaded.settings.config_file.as_ref().map(|path| path.display().to_string());
-        let watcher = running.as_ref().map(|record| {
-            let Record { pid, started, read, file, waiting, problems, .. } = record;
-            json!({"pid": pid, "started": started, "read": read, "file": file, "waiting": waiting, "problems": problems})
-        });
         render::json(&json!({
             "root": loaded.settings.root.display().to_string(),
             "state_dir": loaded.settings.state_dir.display().to_string(),
             "file": file,
-            "watcher": watcher,
+            "watcher": running.as_ref().map(about),
             "keys": rows,
+            "warnings": loaded.warnings,
             "notices": loaded.notices,
         }))?;
         return Ok(0);
@@ -46,6 +48,7 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<u8> {
         let standing = standing(setting, running.as_ref()).map(|text| format!("; {text}")).unwrap_or_default();
         render::line(&format!("{:width$}  {value}  ({origin}; {reload}{standing})", setting.key.path));
     }
+    warn(&loaded);
     for notice in &loaded.notices {
         render::note(&format!("note: {notice}"));
     }
@@ -53,6 +56,40 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<u8> {
         render::note(&format!("running watcher: {complaint}"));
     }
     Ok(0)
+}
+
+/// What the running watcher has in force, where the configuration can't be used. The answer is no success.
+fn only_running(invocation: &Invocation, error: &anyhow::Error, record: &Record) -> anyhow::Result<u8> {
+    if invocation.json {
+        render::json(&json!({"error": format!("{error:#}"), "watcher": about(record), "running": record.keys}))?;
+        return Ok(1);
+    }
+    let width = record.keys.keys().map(String::len).max().unwrap_or_default();
+    render::line(&format!("{:width$}  pid {}", "running watcher", record.pid));
+    for (key, value) in &record.keys {
+        render::line(&format!("{key:width$}  {value}  (in force)"));
+    }
+    render::note(&format!("ng config: {error:#}"));
+    Ok(1)
+}
+
+/// The running watcher, in JSON.
+fn about(record: &Record) -> serde_json::Value {
+    let Record { pid, started, read, file, waiting, problems, .. } = record;
+    json!({"pid": pid, "started": started, "read": read, "file": file, "waiting": waiting, "problems": problems})
+}
+
+/// Most unknown keys that are printed.
+const MAX_WARNINGS: usize = 20;
+
+/// Prints what nobody knows in the file.
+pub(super) fn warn(loaded: &Loaded) {
+    for warning in loaded.warnings.iter().take(MAX_WARNINGS) {
+        render::note(&format!("warning: {warning}"));
+    }
+    if let Some(more) = loaded.warnings.len().checked_sub(MAX_WARNINGS).filter(|more| *more > 0) {
+        render::note(&format!("warning: ... and {more} more unknown keys"));
+    }
 }
 
 /// What the running watcher has for a key, in words; `None` if none runs or it does not say.

@@ -70,11 +70,15 @@ impl Pasted {
         }
     }
 
-    /// The words at the beginning, by which a long text in an agent's queue is known.
+    /// The words at the beginning, by which a long text in an agent's queue is known; `None` where they would be too
+    /// common.
     pub fn opening(&self) -> Option<String> {
         match &self.mark {
             Mark::Signed(signature) => Some(signature.opening()),
-            Mark::Words(_) => self.needle(),
+            Mark::Words(_) => {
+                let first = self.body.lines().map(str::trim).find(|line| !line.is_empty())?;
+                (first.chars().count() >= MIN_WORDS).then(|| first.to_owned())
+            }
         }
     }
 }

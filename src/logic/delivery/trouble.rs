@@ -75,10 +75,11 @@ impl Deferrals {
         before.map_or(Self { count: 1, first: now }, |before| Self { count: before.count.saturating_add(1), ..before })
     }
 
-    /// Whether an alert is due, after so many of this episode.
-    pub fn wants_alert(self, alerts: u32, now: Timestamp) -> bool {
-        let wait = DEFERRED_FOR.saturating_mul(1_u32.checked_shl(alerts).unwrap_or(u32::MAX));
-        self.count >= DEFERRALS && now.since(self.first) >= wait
+    /// How many alerts the episode is worth by now: one after a quarter of an hour, one more each time that it has lasted
+    /// twice as long. One is due if fewer were given; what was missed is not made up for.
+    pub fn alerts_due(self, now: Timestamp) -> u32 {
+        let quarters = now.since(self.first).as_secs() / DEFERRED_FOR.as_secs();
+        if self.count < DEFERRALS { 0 } else { quarters.checked_ilog2().map_or(0, |doubled| doubled + 1) }
     }
 }
 
@@ -90,6 +91,12 @@ pub fn alerts_of(text: &str, episode: Deferrals) -> u32 {
 /// Reads `watcher-emit-delivery-fail.count`; anything but a number counts as none.
 pub fn parse_count(text: &str) -> u32 {
     text.trim().parse().unwrap_or(0)
+}
+
+/// Whether so many failures in a row are worth an alert: at the limit, and at each doubling of it.
+pub fn is_worth_saying(failures: u32, limit: u32) -> bool {
+    let limit = limit.max(1);
+    failures.is_multiple_of(limit) && (failures / limit).is_power_of_two()
 }
 
 /// Whether the watcher may start itself anew.
@@ -151,18 +158,18 @@ mod tests {
 
     #[test]
     fn an_alert_needs_three_refusals_and_a_quarter_of_an_hour_and_its_reminders_wait_twice_as_long_each() {
-        let check = |count: u32, age: i64, alerts: u32, due: bool| {
+        let check = |count: u32, age: i64, due: u32| {
             let deferrals = Deferrals { count, first: at(1000) };
-            assert_eq!(deferrals.wants_alert(alerts, at(1000 + age)), due, "{count} {age} {alerts}");
+            assert_eq!(deferrals.alerts_due(at(1000 + age)), due, "{count} {age}");
         };
-        check(2, 5000, 0, false);
-        check(3, 899, 0, false);
-        check(3, 900, 0, true);
-        check(9, 1799, 1, false);
-        check(9, 1800, 1, true);
-        check(9, 3599, 2, false);
-        check(9, 3600, 2, true);
-        check(9, i64::from(u32::MAX), 40, false);
+        check(2, 5000, 0);
+        check(3, 899, 0);
+        check(3, 900, 1);
+        check(9, 1799, 1);
+        check(9, 1800, 2);
+        check(9, 3599, 2);
+        check(9, 3600, 3);
+        check(9, -5, 0);
     }
 
     #[test]
@@ -171,6 +178,12 @@ mod tests {
         assert_eq!(alerts_of("2\t1000\n", episode), 2);
         assert_eq!(alerts_of("2\t999\n", episode), 0);
         assert_eq!(alerts_of("garbage", episode), 0);
+    }
+
+    #[test]
+    fn failures_are_said_at_the_limit_and_at_each_doubling() {
+        let said: Vec<u32> = (0..=30).filter(|failures| is_worth_saying(*failures, 3)).collect();
+        assert_eq!(said, [3, 6, 12, 24]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::logic::signal::{Commit, Section, SectionKind};
 use crate::logic::time::Now;
 
 use super::clean;
-use super::dedup::{stable_hash, standing_hash};
+use super::dedup::stable_hash;
 use super::sections::{SECTIONS, SectionSpec};
 
 /// Largest body, in bytes. A paste of this size still fits every agent's input.
@@ -95,11 +95,8 @@ pub fn compose(now: &Now, draft: &Draft<'_>) -> Emit {
     body.push('\n');
     body.push_str(&signature.trailer());
     commits.extend(draft.commits.iter().cloned());
-    let remember = |hash: String| Commit::RememberHash { hash, at_s: now.at.secs() };
-    let on_page = draft.sections.iter().filter(|section| told.contains(&section.kind));
-    commits.extend(standing_hash(on_page).map(remember));
     let stable_hash = stable_hash(&body);
-    commits.push(remember(stable_hash.clone()));
+    commits.push(Commit::RememberHash { hash: stable_hash.clone(), at_s: now.at.secs() });
     Emit { reason: draft.reason.to_owned(), at: now.at, signature, body, sections: told, stable_hash, commits }
 }
 

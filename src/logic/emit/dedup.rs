@@ -19,6 +19,9 @@ use super::sections::spec;
 /// The last delivered emits, relative to the state directory.
 pub const RING_FILE: &str = "last-emit-stable-hash.ring";
 
+/// What stood in the last delivered emits, in the form of the ring; a file of its own, since the ring holds whole emits.
+pub const STANDING_FILE: &str = "last-emit-standing.ring";
+
 /// How far in the future a stamp may lie before it is taken for one from before the clock was set back.
 pub(super) const CLOCK_SLACK: Duration = Duration::from_secs(60);
 
@@ -51,10 +54,10 @@ pub fn stable_hash(body: &str) -> String {
 /// Hex SHA-256 of what stands among these sections: what pages and no delivery retires. `None` if nothing does.
 ///
 /// Every emit tells what stands along with its news, so a condition that was told in any of them need not page alone.
-pub fn standing_hash<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Option<String> {
+pub fn standing_hash(sections: &[Section]) -> Option<String> {
     let mut hasher = Sha256::new();
     let mut any = false;
-    for section in sections.into_iter().filter(|section| section.pages && stands(section)) {
+    for section in sections.iter().filter(|section| section.pages && stands(section)) {
         any = true;
         hasher.update(spec(section.kind).header().as_bytes());
         for line in &section.lines {

@@ -103,6 +103,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why, in a few words.
     pub reason: String,
+    /// The heartbeat says DOWN, and only a live process that moves makes it BUSY.
+    pub is_lifted: bool,
     /// Age of the youngest sign of movement.
     pub movement: Option<Duration>,
     /// How old that may be before the watcher counts as wedged.
@@ -142,6 +144,7 @@ pub fn judge(facts: &Facts, interval: Duration, dead_cutoff: Option<Duration>) -
         }
         Some(age) => (Verdict::Up, format!("the heartbeat is {}s old", s(age))),
     };
+    let mut is_lifted = false;
     match verdict {
         Verdict::Up | Verdict::Busy => {
             if let Some(age) = movement.filter(|age| *age > wedge_cutoff) {
@@ -155,12 +158,13 @@ pub fn judge(facts: &Facts, interval: Duration, dead_cutoff: Option<Duration>) -
         Verdict::Down | Verdict::NoHeartbeat => {
             if let (Identity::Watcher, Some(age)) = (facts.holder, movement.filter(|age| *age <= wedge_cutoff)) {
                 verdict = Verdict::Busy;
+                is_lifted = true;
                 reason = format!("{reason}, but its process is alive and moved {}s ago", s(age));
             }
         }
         Verdict::Wedged => {}
     }
-    Judgement { verdict, reason, movement, wedge_cutoff, cycle_cutoff }
+    Judgement { verdict, reason, is_lifted, movement, wedge_cutoff, cycle_cutoff }
 }
 
 #[cfg(test)]
@@ -191,6 +195,7 @@ mod tests {
     fn check(name: &str, facts: &Facts, expected: Verdict) {
         let judgement = judge(facts, INTERVAL, None);
         assert_eq!(judgement.verdict, expected, "{name}: {}", judgement.reason);
+        assert_eq!(judgement.is_lifted, judgement.reason.contains("but its process is alive"), "{name}");
         assert!(!judgement.reason.is_empty());
     }
 

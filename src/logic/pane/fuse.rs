@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::verdict::{Evidence, InputRow, Overlay, PaneVerdict, State, Witness};
+use crate::logic::hook::Heartbeat;
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Timestamp;
 
@@ -79,6 +80,21 @@ pub struct HookFacts {
 }
 
 impl HookFacts {
+    /// What a heartbeat says that was read from `source`.
+    pub fn of(heartbeat: &Heartbeat, source: String) -> Self {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Self {
+            state: heartbeat.state.clone(),
+            event: some(&heartbeat.event),
+            last_activity: Some(Timestamp::from_secs(heartbeat.last_activity)),
+            last_turn_end: heartbeat.last_turn_end.map(Timestamp::from_secs),
+            session_id: some(&heartbeat.session_id),
+            scheduled_wakeup_at: heartbeat.scheduled_wakeup_at().map(Timestamp::from_secs),
+            external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
+            source: Some(source),
+        }
+    }
+
     /// Age of the last word; never negative. `None` without a time.
     fn age(&self, now: Timestamp) -> Option<Duration> {
         self.last_turn_end.or(self.last_activity).map(|at| now.since(at))

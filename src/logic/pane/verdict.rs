@@ -253,11 +253,9 @@ pub struct PaneVerdict {
     /// Live background shells or monitors, by the footer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<u32>,
-    /// Name of the profile that judged the screen; `None` where no agent was recognised.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Name of the profile that judged the screen; `None` where no agent was recognised. Always written.
     pub agent: Option<String>,
-    /// The agent's version, where known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The agent's version, where known. Always written.
     pub agent_version: Option<String>,
     /// The folded-paste mark that stands in the input row, exactly as shown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -302,6 +300,18 @@ mod tests {
     fn retiring_is_an_allow_list() {
         let open: Vec<_> = State::ALL.iter().filter(|s| s.allows_retire()).map(|s| s.word()).collect();
         assert_eq!(open, ["idle", "autosuggest-only", "idle-orphan-async", "absent"]);
+    }
+
+    #[test]
+    fn agent_version_and_evidence_are_always_written() {
+        let verdict = PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "x"));
+        let value = serde_json::to_value(&verdict).unwrap();
+        for field in ["agent", "agent_version", "evidence"] {
+            assert!(value.get(field).is_some(), "{field}");
+        }
+        assert_eq!(serde_json::from_value::<PaneVerdict>(value).unwrap(), verdict);
+        // What an earlier version wrote.
+        assert!(serde_json::from_str::<PaneVerdict>(r#"{"state":"idle","evidence":[]}"#).is_ok());
     }
 
     #[test]

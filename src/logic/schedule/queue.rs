@@ -324,6 +324,11 @@ impl Schedule {
         self.force(name) && self.hurry(name, NUDGE_EVERY, NUDGE_LASTING, now)
     }
 
+    /// Says whether the loop waits for a task's next run; a run in flight goes on as it was started.
+    pub fn set_mode(&mut self, name: &str, mode: Mode) -> bool {
+        self.change(name, |row| row.mode = mode)
+    }
+
     /// Leaves a task alone until `until`.
     pub fn skip_until(&mut self, name: &str, until: Timestamp, now: &Now) -> bool {
         self.follow_clock(now);

@@ -38,6 +38,33 @@ fn check(rule: &str, mode: Mode, steps: impl FnOnce(&mut Schedule), expected: i6
 }
 
 #[test]
+fn another_cadence_pulls_a_later_start_and_keeps_the_rest() {
+    let check = |rule: &str, every: u64, expected: (i64, i64)| {
+        let mut schedule = one(60, Mode::Sync);
+        schedule.finished("t", &at(1000), 0, secs(1));
+        assert!(schedule.set_every("t", secs(every), &at(1010)));
+        let pulled = next_fire(&schedule);
+        schedule.finished("t", &at(1100), 0, secs(1));
+        assert_eq!((pulled, next_fire(&schedule)), expected, "{rule}");
+    };
+    check("shorter: no later than one period from now", 5, (1015, 1105));
+    check("shorter, but not nearer than what was planned", 55, (1060, 1155));
+    check("longer: once more as planned, then as set", 600, (1060, 1700));
+    check("the same", 60, (1060, 1160));
+
+    let mut fresh = one(60, Mode::Sync);
+    fresh.set_every("t", secs(600), &at(1000));
+    assert_eq!(next_fire(&fresh), 0, "due now stays due now");
+    assert!(!fresh.set_every("unknown", secs(1), &at(1000)));
+    let mut hurried = one(60, Mode::Sync);
+    hurried.finished("t", &at(1000), 0, secs(1));
+    hurried.hurry("t", secs(2), secs(60), &at(1000));
+    hurried.set_every("t", secs(600), &at(1001));
+    hurried.finished("t", &at(1010), 0, secs(1));
+    assert_eq!(next_fire(&hurried), 1012, "an override goes on");
+}
+
+#[test]
 fn next_fire_follows_the_formula_row_by_row() {
     use Mode::{Async, Sync};
     let done = |s: &mut Schedule, rc| drop(s.finished("t", &at(1000), rc, secs(1)));

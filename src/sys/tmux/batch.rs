@@ -5,7 +5,7 @@
 
 use tmux_interface::{CapturePane, IfShell, ListPanes, ListWindows, TmuxCommand};
 
-use crate::logic::ids::PaneId;
+use crate::logic::ids::{PaneId, WindowName};
 
 use super::parse::{IDENTITY_FORMAT, PANE_FORMAT};
 use super::{CaptureRequest, TmuxError};
@@ -76,6 +76,16 @@ pub(super) fn ask_identity() -> Ask {
 /// Every pane of every session.
 pub(super) fn ask_panes() -> Ask {
     Ask { command: words(&ListPanes::new().all().format(PANE_FORMAT).build()), pane: None }
+}
+
+/// The panes of the windows of one name; `None` if the name holds what means something in a filter.
+pub(super) fn ask_panes_named(window: &WindowName) -> Option<Ask> {
+    let name = window.as_str();
+    let is_plain =
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let filter = format!("#{{==:#{{window_name}},{name}}}");
+    let list = || words(&ListPanes::new().all().format(PANE_FORMAT).filter(filter).build());
+    is_plain.then(|| Ask { command: list(), pane: None })
 }
 
 /// Every window of every session, in a form of the caller's.
@@ -216,6 +226,19 @@ mod tests {
         assert_eq!(line(&request), "capture-pane -e -p -E 49 -S 38 -t '%3'\n");
         let request = CaptureRequest { pane: PaneId::new(3), rows: None, styled: false };
         assert_eq!(line(&request), "capture-pane -p -t '%3'\n");
+    }
+
+    #[test]
+    fn a_name_that_a_filter_would_read_otherwise_is_not_filtered_by() {
+        let line = |name: &str| {
+            let mut text = String::new();
+            ask_panes_named(&WindowName(name.into()))?.write_line(&mut text);
+            Some(text)
+        };
+        assert!(line("or-che_str.1").unwrap().contains(" -f '#{==:#{window_name},or-che_str.1}'"));
+        for name in ["", "a b", "a,b", "#{pid}", "a}", "ä", "a'b", "a:b"] {
+            assert_eq!(line(name), None, "{name:?}");
+        }
     }
 
     #[test]

@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
 
-use crate::logic::ids::WindowId;
+use crate::logic::ids::{WindowId, WindowName};
 use crate::logic::snapshot::TmuxView;
 
-use super::batch::{Answer, Ask, Dialogue, ask_capture, ask_identity, ask_panes, ask_windows};
+use super::batch::{Answer, Ask, Dialogue, ask_capture, ask_identity, ask_panes, ask_panes_named, ask_windows};
 use super::control::{Control, choose_session};
 use super::oneshot::{Socket, ask_all, timed_out};
 use super::parse::{WINDOW_FORMAT, WindowRow, parse_identity, parse_panes, parse_rows, parse_windows};
@@ -180,6 +180,17 @@ impl TmuxClient {
         }
     }
 
+    /// The panes that a question lists, with the server's identity.
+    async fn list(&self, panes: Ask) -> Result<TmuxView, TmuxError> {
+        const DOING: &str = "listing panes";
+        let answers = self.ask(&[ask_identity(), panes], DOING).await?;
+        let mut texts = answers.into_iter().map(|answer| text(answer, DOING));
+        let mut next = || texts.next().unwrap_or_else(|| Err(missing(DOING)));
+        let (server, version) = parse_identity(&next()?, DOING)?;
+        let panes = parse_panes(&next()?, DOING)?;
+        Ok(TmuxView { server, version, panes })
+    }
+
     async fn connect(&self) -> Result<Control, Mode> {
         if self.live.load(Ordering::Relaxed) >= MAX_LIVE {
             return Err(Mode::TimedOut);
@@ -199,13 +210,18 @@ impl TmuxClient {
 
 impl Tmux for TmuxClient {
     async fn view(&self) -> Result<TmuxView, TmuxError> {
-        const DOING: &str = "listing panes";
-        let answers = self.ask(&[ask_identity(), ask_panes()], DOING).await?;
-        let mut texts = answers.into_iter().map(|answer| text(answer, DOING));
-        let mut next = || texts.next().unwrap_or_else(|| Err(missing(DOING)));
-        let (server, version) = parse_identity(&next()?, DOING)?;
-        let panes = parse_panes(&next()?, DOING)?;
-        Ok(TmuxView { server, version, panes })
+        self.list(ask_panes()).await
+    }
+
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
+        if let Some(ask) = ask_panes_named(window) {
+            let view = self.list(ask).await?.of_window(window);
+            // Nothing found is no proof that nothing is there: then the whole list decides.
+            if !view.panes.is_empty() {
+                return Ok(view);
+            }
+        }
+        Ok(self.view().await?.of_window(window))
     }
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {

@@ -31,8 +31,8 @@ use super::oneshot::{Socket, complaint_error, program, spawn_error};
 use super::parse::WindowRow;
 use super::{TmuxError, WindowId};
 
-/// Replies outstanding at once. tmux keeps unread replies in memory without bound (issue 5553), and eight captures are
-/// a few screenfuls.
+/// Replies outstanding at once. tmux keeps unread replies in memory without bound (issue 5553); so many captures of large
+/// screens fit into the pipe, and tmux never waits for us meanwhile.
 const IN_FLIGHT: usize = 16;
 
 /// Room in the pipe, the most that anybody may ask of Linux by default.

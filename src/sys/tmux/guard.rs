@@ -72,8 +72,8 @@ fn plan(act: &GuardedAct, nonce: &str, buffer: &str) -> Result<Plan, TmuxError> 
             if keys.is_empty() {
                 return Err(unsent("no key to press"));
             }
-            let mut press = literal(&["send-keys", "-t", &pane]);
-            press.extend(keys.iter().map(|&key| key_name(key).to_owned()));
+            let mut press = literal(&["send-keys", "-H", "-t", &pane]);
+            press.extend(keys.iter().map(|&key| key_byte(key).to_owned()));
             (vec![press, done], vec![report], None)
         }
     };
@@ -176,12 +176,17 @@ pub(super) fn typed_nothing(error: &TmuxError) -> bool {
     }
 }
 
-fn key_name(key: Key) -> &'static str {
+/// The byte that a key sends, in hexadecimal.
+///
+/// A key by its name goes through tmux's encoding, which a program (`CSI > 4 ; 2 m`), the option `extended-keys` and, from
+/// 3.5, `extended-keys-format csi-u` have a say in, and `backspace` as well. The byte itself is what every agent reads as
+/// the key while it asks for nothing else, and tmux never offers it more.
+fn key_byte(key: Key) -> &'static str {
     match key {
-        Key::Enter => "Enter",
-        Key::Escape => "Escape",
-        Key::BSpace => "BSpace",
-        Key::LetterI => "i",
+        Key::Enter => "0d",
+        Key::Escape => "1b",
+        Key::BSpace => "7f",
+        Key::LetterI => "69",
     }
 }
 
@@ -263,10 +268,10 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_pressed_by_name_behind_the_same_check() {
+    fn keys_are_pressed_as_their_bytes_behind_the_same_check() {
         let plan = plan(&act(Act::Press(vec![Key::LetterI, Key::BSpace, Key::Enter])), "n", "b").unwrap();
         assert!(plan.input.is_none());
-        assert!(plan.args[5].ends_with(" -t '%3' i BSpace Enter ; display-message -p 'n done'"), "{}", plan.args[5]);
+        assert!(plan.args[5].ends_with(" -H -t '%3' 69 7f 0d ; display-message -p 'n done'"), "{}", plan.args[5]);
     }
 
     #[test]

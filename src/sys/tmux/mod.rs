@@ -4,7 +4,7 @@
 //! Watching never starts a server, creates a session, resizes a window or sets an option. `tmux-facts` are the source
 //! of every rule here; `tests/tmux_real.rs` checks them on the installed version.
 
-use crate::logic::ids::{PaneId, ServerId, WindowId};
+use crate::logic::ids::{PaneId, ServerId, WindowId, WindowName};
 use crate::logic::snapshot::TmuxView;
 
 mod batch;
@@ -205,6 +205,11 @@ pub enum ActRefusal {
 pub trait Tmux {
     /// Lists every pane of every session with the server's identity, in one exchange.
     async fn view(&self) -> Result<TmuxView, TmuxError>;
+
+    /// The same with the panes of the windows of one name.
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
+        Ok(self.view().await?.of_window(window))
+    }
 
     /// Reads rows of panes, one answer a request, in request order.
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError>;

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use super::super::testing::{at, settings, tmux};
 use super::*;
 use crate::logic::action::Emit;
-use crate::logic::emit::dedup::Delivered;
 use crate::logic::hook::Notification;
 use crate::logic::ids::WindowId;
 use crate::logic::pane::verdict::State;
@@ -85,9 +84,15 @@ impl Lab {
 
     fn deliver(&mut self, secs: i64, emit: &Emit) {
         for commit in &emit.commits {
-            if let Commit::RememberHash { hash, .. } = commit {
-                let delivered = Delivered { at: Timestamp::from_secs(secs), hash: hash.clone() };
-                self.ring = Ring::parse(&self.ring).with(delivered, 8);
+            match commit {
+                Commit::RememberHash { hash, .. } => {
+                    let delivered = Delivered { at: Timestamp::from_secs(secs), hash: hash.clone() };
+                    self.ring = Ring::parse(&self.ring).with(delivered, 8);
+                }
+                Commit::WriteState { path, text } if path == STANDING_FILE => {
+                    self.world.files.insert(STANDING_FILE, StateText::Text(text.clone()));
+                }
+                _ => {}
             }
         }
     }
@@ -304,7 +309,7 @@ fn an_unarmed_supervisor_is_told_with_any_news_and_alone_once_a_day() {
         lab.stage_nothing(secs + 60);
         assert_eq!(lab.emit(secs + 60), None, "{n}");
     }
-    let last = 1061 + 19 * 600;
+    let last = 1060 + 19 * 600;
     lab.stage_nothing(last + 86_400);
     assert!(lab.emit(last + 86_400).is_some());
     lab.world.stamps.insert(SUPERVISOR_FILE, stamp(last + 86_400));

@@ -1,0 +1,9 @@
+#!/bin/sh
+# StopFailure: the stamp of a usage limit. `ng hook` under the name that older settings call.
+set -u
+
+self=$(readlink -f -- "$0") || exit 0
+[ -r "${self%/*}/run_hook.sh" ] || exit 0
+# shellcheck source=monitor/hooks/run_hook.sh
+. "${self%/*}/run_hook.sh"
+run_hook StopFailure --only over-limit --only heartbeat
