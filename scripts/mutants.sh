@@ -47,13 +47,13 @@ refresh() {
 }
 
 build() {
-  (cd "$copy" && CARGO_TARGET_DIR=$root/target cargo test --quiet --test simulation --no-run) 2>"$root/target/mutants/build.log"
+  (cd "$copy" && CARGO_TARGET_DIR=$root/target/mutants/build cargo test --quiet --test simulation --no-run) 2>"$root/target/mutants/build.log"
 }
 
 # Runs seed after seed; the status is 0 if all hold.
 simulate() {
   (cd "$copy" && NEXUS_SIM_SHRINK=0 NEXUS_SIM_FOR=$patience NEXUS_SIM_SEED=1 RUST_BACKTRACE=0 \
-    CARGO_TARGET_DIR=$root/target timeout $((patience * 3)) \
+    CARGO_TARGET_DIR=$root/target/mutants/build timeout $((patience * 3)) \
     cargo test --quiet --test simulation -- --ignored --exact many_seeds) >"$root/target/mutants/run.log" 2>&1
 }
 

@@ -131,8 +131,9 @@ pub(crate) struct Machine {
     next_pid: u32,
     pub(super) late: Vec<GuardedAct>,
     pub(super) happened: Vec<Happening>,
-    pub(super) before_act: Vec<Strike>,
-    pub(super) after_act: Vec<Strike>,
+    /// What happens around acts, each with the number of acts that pass first.
+    pub(super) before_act: Vec<(u32, Strike)>,
+    pub(super) after_act: Vec<(u32, Strike)>,
     /// What is wrong at present.
     pub(crate) weather: Weather,
 }
@@ -391,14 +392,14 @@ impl Machine {
         done.flatten()
     }
 
-    /// What is to happen right before the watcher's next act, after its last look.
-    pub(crate) fn before_next_act(&mut self, strike: impl FnOnce(&mut Self) + 'static) {
-        self.before_act.push(Box::new(strike));
+    /// What is to happen right before an act of the watcher's, after its last look: its next one, or after so many.
+    pub(crate) fn before_act(&mut self, after: u32, strike: impl FnOnce(&mut Self) + 'static) {
+        self.before_act.push((after, Box::new(strike)));
     }
 
-    /// What is to happen right after the watcher's next act.
-    pub(crate) fn after_next_act(&mut self, strike: impl FnOnce(&mut Self) + 'static) {
-        self.after_act.push(Box::new(strike));
+    /// What is to happen right after an act of the watcher's: its next one, or after so many.
+    pub(crate) fn after_act(&mut self, after: u32, strike: impl FnOnce(&mut Self) + 'static) {
+        self.after_act.push((after, Box::new(strike)));
     }
 
     /// Nothing is to happen around the next act any more.

@@ -38,7 +38,14 @@ impl Fleet {
             }
             Trouble::LostReceipt | Trouble::LateReceipt => {
                 self.receipts = if fault.kind == Trouble::LostReceipt { Duration::MAX } else { dice.secs(1, 40) };
-                self.later(lasts, |fleet| fleet.receipts = Duration::ZERO);
+                if fault.kind == Trouble::LostReceipt && dice.chance(50) {
+                    // Only the pane can tell.
+                    self.transcripts = Duration::MAX;
+                }
+                self.later(lasts, |fleet| {
+                    fleet.receipts = Duration::ZERO;
+                    fleet.transcripts = Duration::ZERO;
+                });
             }
             Trouble::NoTranscript | Trouble::LateTranscript => {
                 self.transcripts = if fault.kind == Trouble::NoTranscript { Duration::MAX } else { dice.secs(1, 40) };
@@ -144,7 +151,7 @@ impl Fleet {
         self.until(lasts, move |fleet| fleet.tidy(send));
     }
 
-    /// Something happens right before or right after the watcher's next act.
+    /// Something happens right before or right after one of the watcher's next acts.
     fn race(&mut self, dice: &mut Dice, lasts: Duration) {
         let Some((window, pane)) = self.target else { return };
         let kinds = [
@@ -157,8 +164,10 @@ impl Fleet {
             Trouble::Shell,
             Trouble::LongTurns,
         ];
-        let (kind, before, variant) = (*dice.pick(&kinds), dice.chance(50), dice.chance(50));
-        self.note(format!("  {kind:?} {} the next act", if before { "before" } else { "after" }));
+        let (kind, variant) = (*dice.pick(&kinds), dice.chance(50));
+        // The next act is a paste, mostly, and the second one its Enter.
+        let when = *dice.pick(&["before the paste", "after the paste", "before the Enter", "after the Enter"]);
+        self.note(format!("  {kind:?} {when}"));
         let mut machine = self.tmux.touch();
         let strike = move |machine: &mut Machine| match kind {
             // Somebody presses Enter just then, or empties the box.
@@ -168,10 +177,11 @@ impl Fleet {
             }
             kind => blow(machine, kind, variant, window, pane),
         };
-        if before {
-            machine.before_next_act(strike);
-        } else {
-            machine.after_next_act(strike);
+        match when {
+            "before the paste" => machine.before_act(0, strike),
+            "before the Enter" => machine.before_act(1, strike),
+            "after the paste" => machine.after_act(0, strike),
+            _ => machine.after_act(1, strike),
         }
         drop(machine);
         let send = dice.chance(50);

@@ -15,7 +15,7 @@ use nexus_watcher::sys::tmux::{
 use tokio::sync::Notify;
 
 use super::draw;
-use super::machine::{Happening, Lost, Machine, Pane};
+use super::machine::{Happening, Lost, Machine, Pane, Strike};
 use super::program::Program;
 
 /// How long the watcher's client waits for an answer.
@@ -231,7 +231,7 @@ impl Machine {
 
     /// Checks and acts, as one step.
     pub(super) fn carry_out(&mut self, act: &GuardedAct) -> Result<ActOutcome, TmuxError> {
-        for strike in std::mem::take(&mut self.before_act) {
+        for strike in due(&mut self.before_act) {
             strike(self);
         }
         self.pass();
@@ -274,7 +274,7 @@ impl Machine {
         let window = window.name.clone();
         self.happened.push(Happening::Acted { pane: key, window, act: act.act.clone(), wrong });
         self.apply(act.pane, &act.act);
-        for strike in std::mem::take(&mut self.after_act) {
+        for strike in due(&mut self.after_act) {
             strike(self);
         }
         self.collect();
@@ -335,6 +335,18 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// The strikes whose act has come; the others wait for one act less.
+fn due(strikes: &mut Vec<(u32, Strike)>) -> Vec<Strike> {
+    let mut now = Vec::new();
+    for (after, strike) in std::mem::take(strikes) {
+        match after.checked_sub(1) {
+            Some(left) => strikes.push((left, strike)),
+            None => now.push(strike),
+        }
+    }
+    now
 }
 
 /// Why an act must not be done to a pane in this state; tmux's own checks have passed.

@@ -36,7 +36,7 @@ pub(crate) enum Trouble {
     Refusal,
     /// The agent does not take an Enter.
     SwallowedEnter,
-    /// The prompt hook writes no receipt.
+    /// The prompt hook writes no receipt, and perhaps the session no transcript either.
     LostReceipt,
     /// The prompt hook writes its receipt late.
     LateReceipt,

@@ -104,6 +104,8 @@ pub(crate) struct Truth {
     /// The last composed emits, as nonce and signature.
     composed: VecDeque<(String, String)>,
     emits_read: usize,
+    /// The emit that the next one has to name as the one it repeats.
+    owes: Option<String>,
     clock_set: Option<Duration>,
     /// What was composed and what was news in the present day of the run.
     today: (u64, u64, u64),
@@ -132,6 +134,7 @@ impl Truth {
             resting: BTreeMap::new(),
             composed: VecDeque::new(),
             emits_read: 0,
+            owes: None,
             clock_set: None,
             today: (0, 0, 0),
         }
@@ -217,6 +220,11 @@ impl Truth {
                 at,
                 format!("{sig} was sent and never proven, and {} does not say that it repeats it", told.signature),
             );
+        }
+        if let Some(owed) = self.owes.take()
+            && told.repeat_of.is_none()
+        {
+            self.fail(at, format!("{} does not say that it repeats {owed}", told.signature));
         }
         let Some(of) = &told.repeat_of else { return };
         self.counts.repeats += 1;
@@ -473,6 +481,8 @@ impl Truth {
                             .fail(at, format!("{sig:?} counts as received by {:?} and was never sent", event.witness)),
                     }
                 }
+                // The watcher gave up on its proof, so what it tells next may be a repetition.
+                Kind::Repeated => self.owes = Some(event.nonce),
                 _ => {}
             }
         }
