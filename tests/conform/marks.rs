@@ -5,7 +5,7 @@ use nexus_watcher::logic::snapshot::PaneFacts;
 use nexus_watcher::logic::time::Timestamp;
 use nexus_watcher::sys::tmux::{Tmux as _, TmuxError};
 
-use crate::support::world::ask::{done, enter, facts, guarded, panes, ring, ringing, shows, text};
+use crate::support::world::ask::{done, ends, enter, facts, guarded, panes, ring, ringing, shows, text};
 use crate::support::world::{Program, World, until};
 
 pub(crate) async fn a_bell_stands_until_it_is_cleared<W: World>(world: &W) {
@@ -47,8 +47,8 @@ pub(crate) async fn a_bell_that_was_not_named_is_never_cleared<W: World>(world: 
 
 pub(crate) async fn the_bells_of_a_linked_window_are_those_of_its_sessions<W: World>(world: &W) {
     let linked = world.open("main", "linked", Program::Cat).await;
-    let other = world.open("main", "other", Program::Cat).await;
     world.open("zulu", "first", Program::Cat).await;
+    let other = world.open("zulu", "other", Program::Cat).await;
     world.link(linked, "zulu");
     let (first, second) = (ring(world, linked).await, ring(world, other).await);
     let cleared = world.client().clear_bells(&[first]).await;
@@ -59,11 +59,22 @@ pub(crate) async fn the_bells_of_a_linked_window_are_those_of_its_sessions<W: Wo
 }
 
 pub(crate) async fn whoever_looks_has_heard_the_bell<W: World>(world: &W) {
+    let elsewhere = world.open("other", "w", Program::Cat).await;
+    ring(world, elsewhere).await;
+    assert_eq!(ringing(world).await.len(), 1, "a current window rings too where nobody looks");
+    world.close(elsewhere);
+    let linked = world.open("main", "linked", Program::Cat).await;
+    world.open("other", "first", Program::Cat).await;
+    world.link(linked, "other");
+    ring(world, linked).await;
+    world.select(linked, "other");
+    assert_eq!(ringing(world).await, [], "in one session and so in all");
+    assert!(!facts(world, linked).await.window_active, "and nothing moves in the others");
     let pane = world.open("main", "w", Program::Cat).await;
     ring(world, pane).await;
-    world.select(pane);
+    world.select(pane, "main");
     assert_eq!(ringing(world).await, []);
-    world.select(PaneId::new(0));
+    world.select(PaneId::new(0), "main");
     assert_eq!(ringing(world).await, []);
 }
 
@@ -87,11 +98,12 @@ pub(crate) async fn stamps_are_whole_seconds<W: World>(world: &W) {
     })
     .await;
     let before = facts(world, pane).await.activity;
-    until("a later stamp", async || {
+    let later = until("a later stamp", async || {
         world.print(pane, "c");
-        (facts(world, pane).await.activity > before).then_some(())
+        Some(facts(world, pane).await.activity).filter(|stamp| *stamp > before)
     })
     .await;
+    assert_eq!(later.millis() % 1000, 0);
 }
 
 /// Waits until a stamp that is made now is later than this pane's; that one's stamp.
@@ -117,7 +129,7 @@ pub(crate) async fn what_is_no_output_leaves_no_stamp<W: World>(world: &W) {
     world.rename(pane, "v");
     done(world, &guarded(world, pane, enter()).await).await;
     world.terminate(pane);
-    until("its end", async || facts(world, pane).await.dead).await;
+    ends(world, pane).await;
     assert_eq!(text(world, pane).await.len(), 1, "its screen has changed");
     world.respawn(pane);
     assert_eq!(text(world, pane).await.len(), 0, "and once more");
@@ -127,9 +139,9 @@ pub(crate) async fn what_is_no_output_leaves_no_stamp<W: World>(world: &W) {
 pub(crate) async fn a_window_that_becomes_current_is_stamped<W: World>(world: &W) {
     let pane = world.open("main", "w", Program::Shows(vec![])).await;
     let before = a_second_passes(world, pane).await;
-    world.select(PaneId::new(0));
+    world.select(PaneId::new(0), "main");
     assert!(facts(world, PaneId::new(0)).await.activity <= before, "it was current before");
-    world.select(pane);
+    world.select(pane, "main");
     let selected = facts(world, pane).await.activity;
     assert!(selected > before);
     let first = a_second_passes(world, PaneId::new(0)).await;

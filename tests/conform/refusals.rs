@@ -5,9 +5,9 @@ use nexus_watcher::logic::snapshot::DeadPane;
 use nexus_watcher::sys::tmux::{ActRefusal, GuardedAct};
 
 use crate::support::world::ask::{
-    done, enter, facts, guarded, paste, receives_only, refused, rows, shows, text, whole,
+    done, ends, enter, facts, guarded, paste, receives_only, refused, rows, shows, text, whole,
 };
-use crate::support::world::{Program, SIZE, World, until};
+use crate::support::world::{Program, SIZE, World};
 
 pub(crate) async fn an_ended_program_leaves_its_pane_and_how_it_ended<W: World>(world: &W) {
     let ended = world.open("main", "w", Program::Ends(7)).await;
@@ -15,7 +15,7 @@ pub(crate) async fn an_ended_program_leaves_its_pane_and_how_it_ended<W: World>(
     let before = facts(world, pane).await;
     assert_eq!(before.dead, None);
     world.terminate(pane);
-    until("its end", async || facts(world, pane).await.dead).await;
+    ends(world, pane).await;
     let after = facts(world, pane).await;
     assert_eq!(after.dead, Some(DeadPane { status: None, signal: Some(15) }));
     assert_eq!(facts(world, ended).await.dead, Some(DeadPane { status: Some(7), signal: None }));
@@ -108,7 +108,7 @@ pub(crate) async fn the_first_reason_is_told<W: World>(world: &W) {
     refused(world, &stranger, ActRefusal::InMode).await;
     world.copy_mode(pane, false);
     world.terminate(pane);
-    until("its end", async || facts(world, pane).await.dead).await;
+    ends(world, pane).await;
     refused(world, &stranger, ActRefusal::Dead).await;
     world.close(pane);
     refused(world, &stranger, ActRefusal::Gone).await;

@@ -95,14 +95,20 @@ pub(crate) async fn when_the_current_window_closes_the_one_before_is_current<W: 
         panes(world).await.into_iter().filter(|facts| facts.window_active).map(|facts| facts.pane).collect()
     };
     assert_eq!(current().await, [PaneId::new(0)], "a window that opens in the background stays there");
-    world.select(b);
-    world.select(c);
+    world.select(b, "main");
+    world.select(c, "main");
     world.close(c);
     assert_eq!(current().await, [b]);
     world.close(b);
     assert_eq!(current().await, [PaneId::new(0)]);
     world.close(PaneId::new(0));
     assert_eq!(current().await, [a]);
+    let mut open = Vec::new();
+    for name in ["d", "e", "f"] {
+        open.push(world.open("other", name, Program::Cat).await);
+    }
+    world.close(open[0]);
+    assert_eq!(current().await, [a, open[2]], "left of the first is the last");
 }
 
 pub(crate) async fn a_linked_window_is_listed_once<W: World>(world: &W) {

@@ -127,7 +127,6 @@ impl Session {
         self.earlier.retain(|held| *held != window);
         self.earlier.push(self.current);
         self.current = window;
-        self.ringing.remove(&window);
         true
     }
 
@@ -144,7 +143,6 @@ impl Session {
         let left = left.or_else(|| self.windows.iter().next_back()).map(|(_, id)| *id);
         let next = self.earlier.pop().or(left)?;
         self.current = next;
-        self.ringing.remove(&next);
         Some(next)
     }
 }
@@ -158,6 +156,18 @@ pub(super) struct Server {
     next_session: u32,
     next_window: u32,
     next_pane: u32,
+}
+
+impl Server {
+    /// A window has become current somewhere: its bell is heard in every session.
+    fn is_seen(&mut self, window: WindowId, now: Timestamp) {
+        for session in &mut self.sessions {
+            session.ringing.remove(&window);
+        }
+        if let Some(window) = self.windows.get_mut(&window) {
+            window.activity = now;
+        }
+    }
 }
 
 /// The machine.
@@ -307,11 +317,9 @@ impl Machine {
             window.panes.retain(|held| held.id != pane);
             if window.panes.is_empty() {
                 server.windows.remove(&id);
-                for session in &mut server.sessions {
-                    let current = session.lose(id).and_then(|next| server.windows.get_mut(&next));
-                    if let Some(window) = current {
-                        window.activity = stamp;
-                    }
+                let next: Vec<_> = server.sessions.iter_mut().filter_map(|session| session.lose(id)).collect();
+                for window in next {
+                    server.is_seen(window, stamp);
                 }
                 server.sessions.retain(|session| !session.windows.is_empty());
             }
@@ -398,15 +406,21 @@ impl Machine {
         }
     }
 
-    /// The current window of the sessions that hold it is this one. That counts as activity, and whoever looks has heard
-    /// its bell.
+    /// The current window of the session that holds it is this one.
     pub(crate) fn select(&mut self, window: WindowId) {
+        let mut sessions = self.server.iter().flat_map(|server| &server.sessions);
+        if let Some(name) = sessions.find(|session| session.holds(window)).map(|session| session.name.clone()) {
+            self.select_in(&name, window);
+        }
+    }
+
+    /// A session's current window is this one. That counts as activity, and whoever looks has heard its bell.
+    pub(crate) fn select_in(&mut self, session: &str, window: WindowId) {
         let now = self.now().at.secs();
-        let sessions = self.server.iter_mut().flat_map(|server| &mut server.sessions);
-        let moved = sessions.filter_map(|session| session.holds(window).then(|| session.select(window)));
-        let moved = moved.fold(false, |all, moved| all | moved);
-        if let Some(window) = self.window_mut(window).filter(|_| moved) {
-            window.activity = Timestamp::from_secs(now);
+        let Some(server) = &mut self.server else { return };
+        let Some(known) = server.sessions.iter_mut().find(|known| known.name == session) else { return };
+        if known.select(window) {
+            server.is_seen(window, Timestamp::from_secs(now));
         }
     }
 

@@ -69,7 +69,7 @@ pub(crate) trait World: Sized {
     /// Lets a pane's window appear in a further session.
     fn link(&self, pane: PaneId, session: &str);
     /// Makes a pane's window current in a session.
-    fn select(&self, pane: PaneId);
+    fn select(&self, pane: PaneId, session: &str);
     /// Opens or leaves copy mode.
     fn copy_mode(&self, pane: PaneId, on: bool);
     /// Sends what is typed in a pane's window to all its panes, or no longer.

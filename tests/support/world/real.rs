@@ -97,7 +97,8 @@ impl<const CONTROL: bool> World for RealWorld<CONTROL> {
             until(sign, async || shows().then_some(())).await;
         }
         if matches!(program, Program::Ends(_)) {
-            until("its end", async || (self.server.format(pane, "#{pane_dead}") == "1").then_some(())).await;
+            until("its end", async || (!self.server.format(pane, "#{pane_dead_status}").is_empty()).then_some(()))
+                .await;
         }
         self.files.borrow_mut().insert(pane, file);
         pane
@@ -131,8 +132,9 @@ impl<const CONTROL: bool> World for RealWorld<CONTROL> {
         self.server.run(&["link-window", "-d", "-s", &pane.to_string(), "-t", &format!("={session}:")]);
     }
 
-    fn select(&self, pane: PaneId) {
-        self.on(pane, &["select-window"], &[]);
+    fn select(&self, pane: PaneId, session: &str) {
+        let window = self.server.format(pane, "#{window_id}");
+        self.server.run(&["select-window", "-t", &format!("={session}:{window}")]);
     }
 
     fn copy_mode(&self, pane: PaneId, on: bool) {

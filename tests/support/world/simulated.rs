@@ -94,9 +94,9 @@ impl World for SimWorld {
         self.0.touch().link(window, session);
     }
 
-    fn select(&self, pane: PaneId) {
+    fn select(&self, pane: PaneId, session: &str) {
         let window = self.window(pane);
-        self.0.touch().select(window);
+        self.0.touch().select_in(session, window);
     }
 
     fn copy_mode(&self, pane: PaneId, on: bool) {
