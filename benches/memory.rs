@@ -1,9 +1,7 @@
 //! What the watcher and its control client hold in memory over a fleet in which some panes always change, and whether
 //! it grows.
 
-#![expect(clippy::unwrap_used, reason = "a bench ends at the first surprise")]
-
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 mod support;
 
@@ -11,7 +9,7 @@ use support::bare::Bare;
 use support::report::{Budget, Figure, head, row};
 use support::server::Server;
 use support::watcher::{Watcher, fill_state, open_nexus};
-use support::{pause, process, sized};
+use support::{Stopwatch, pause, process, sized};
 
 const WATCHER: u64 = 15_000_000;
 const CLIENT: u64 = 4_000_000;
@@ -21,7 +19,7 @@ const FLAT: u64 = 500_000;
 /// Lets time pass in which every twentieth pane changes each second.
 fn live(server: &Server, time: Duration) {
     let panes = server.panes();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut round = 0;
     while start.elapsed() < time {
         for (_, tty) in panes.iter().step_by(20) {
@@ -52,9 +50,9 @@ fn main() {
         None,
         Budget::AtMost(Figure::Bytes(WATCHER)),
     );
-    let base = Some(("a bare control client", Figure::Bytes(process::resident(bare.pid()))));
+    let plain = Some(("a bare control client", Figure::Bytes(process::resident(bare.pid()))));
     let client = Figure::Bytes(process::resident(watcher.client()));
-    row("its control client", client, base, Budget::AtMost(Figure::Bytes(CLIENT)));
+    row("its control client", client, plain, Budget::AtMost(Figure::Bytes(CLIENT)));
     let growth = Figure::Bytes(late.saturating_sub(early));
     row("what the watcher grew by in two more minutes", growth, None, Budget::AtMost(Figure::Bytes(FLAT)));
 }

@@ -33,7 +33,7 @@ command -v tmux >/dev/null || { echo "bench.sh: tmux is not installed" >&2; exit
 unset TMUX TMUX_PANE NEXUS_ROOT NEXUS_STATE_DIR NEXUS_WINDOW
 
 cargo build --locked --release --quiet --example nothing
-cargo bench --locked --no-run --quiet
+cargo bench --locked --no-run --quiet "${names[@]/#/--bench=}"
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

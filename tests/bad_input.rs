@@ -321,7 +321,7 @@ fn windows_are_found_by_any_name_and_never_guessed() {
         ("%3", 0, "name=a.b "),
         ("@0", 0, "name=keeper "),
         ("nexus:3", 0, "name=a.b "),
-        ("dup", 64, "\"dup\" means several windows; ask for one of @1, @2"),
+        ("dup", 64, "\"dup\" means several windows; ask for one of @1 (nexus:1), @2 (nexus:2)"),
         ("nosuch", 3, "no window \"nosuch\"; list them with: ng pane-state --all"),
         ("a", 3, "no window \"a\""),
         ("a*", 3, "no window \"a*\""),

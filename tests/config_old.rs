@@ -275,16 +275,14 @@ fn fulfils(schema: &Value, value: &Value) -> bool {
             value.as_str().is_none_or(|text| regex::Regex::new(rule.as_str().unwrap()).unwrap().is_match(text))
         }
         "properties" => value.as_object().is_none_or(|entries| {
-            entries.iter().all(|(name, value)| match rule.get(name) {
-                Some(rule) => fulfils(rule, value),
-                None => {
-                    let patterns = rules.get("patternProperties").and_then(Value::as_object);
-                    let by_pattern = patterns.and_then(|all| {
-                        all.iter().find(|(pattern, _)| name.starts_with(pattern.trim_start_matches('^')))
-                    });
-                    let rule = by_pattern.map(|(_, rule)| rule).or(rules.get("additionalProperties"));
-                    rule.is_none_or(|rule| fulfils(rule, value))
-                }
+            entries.iter().all(|(name, value)| {
+                let patterns = rules.get("patternProperties").and_then(Value::as_object);
+                let by_pattern = || {
+                    let mut all = patterns?.iter();
+                    Some(all.find(|(pattern, _)| name.starts_with(pattern.trim_start_matches('^')))?.1)
+                };
+                let rule = rule.get(name).or_else(by_pattern).or(rules.get("additionalProperties"));
+                rule.is_none_or(|rule| fulfils(rule, value))
             })
         }),
         other => panic!("the test does not know {other}"),
@@ -322,7 +320,7 @@ fn the_schema_accepts_what_is_read_without_a_word() {
         }
         for sample in samples {
             let (names, last) = key.path.rsplit_once('.').unwrap();
-            let open: String = names.split('.').map(|name| format!("{{{name}: ")).collect();
+            let open: String = names.split('.').flat_map(|name| ["{", name, ": "]).collect();
             let text = format!("{open}{{{last}: {sample}}}{}", "}".repeat(names.split('.').count()));
             let loaded = load(&text);
             // Values that do not go together are beyond a schema.

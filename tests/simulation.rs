@@ -31,8 +31,34 @@ fn holds(plan: &Plan) -> Report {
 /// Runs what `NEXUS_SIM_SEED` and its companions ask for; without them, one more seed.
 #[test]
 fn replay() {
-    let report = holds(&Plan::from_env(&ProcessEnv, &Plan::short(1)));
+    let report = holds(&Plan::from_env(&ProcessEnv, &Plan::short(9)));
     println!("{:?} {:?}", report.counts, report.sizes);
+}
+
+/// Runs these seeds with much trouble.
+fn seeds_hold(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let counts = holds(&Plan::short(seed)).counts;
+        assert!(counts.sent > 0 && counts.news > 0, "seed {seed} tells nothing: {counts:?}");
+    }
+}
+
+#[test]
+fn every_invariant_holds_whatever_goes_wrong() {
+    seeds_hold(1..4);
+}
+
+/// Thirty days with fifty workers, and neither memory nor files grow.
+#[test]
+#[ignore = "takes a minute of a release build; scripts/simulate.sh runs it"]
+fn a_month_of_fifty_workers() {
+    let plan = Plan::from_env(&ProcessEnv, &Plan::long(1));
+    let report = holds(&plan);
+    println!("{plan}\n{:?}\n{:?}\n{:?}", report.counts, report.sizes.get(1), report.sizes.last());
+    let (Some(early), Some(late)) = (report.sizes.get(1), report.sizes.last()) else { return };
+    assert!(late.memory_kib <= early.memory_kib + 4096, "memory grows: {early:?} {late:?}");
+    assert!(late.files <= early.files + early.files / 2 + 100, "files gather: {early:?} {late:?}");
+    assert!(late.bytes <= early.bytes * 2 + (1 << 20), "files grow: {early:?} {late:?}");
 }
 
 /// Runs seed after seed for as long as `NEXUS_SIM_FOR` says, in seconds.

@@ -137,7 +137,9 @@ fn the_shim_runs_the_built_program_for_its_nexus() {
     let nexus = Nexus::new();
     let shim = nexus.dir.path().join("monitor/ng");
     fs::create_dir_all(shim.parent().unwrap()).unwrap();
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("monitor/ng"), &shim).unwrap();
+    for script in ["monitor/ng", "monitor/find_program.sh"] {
+        fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(script), nexus.dir.path().join(script)).unwrap();
+    }
     let bin = Path::new(env!("CARGO_BIN_EXE_ng")).parent().unwrap();
     let run = |path: &str, bin_dir: &str| {
         let mut command = Command::new("/bin/sh");

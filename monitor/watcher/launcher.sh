@@ -4,5 +4,11 @@
 set -u
 
 self=$(readlink -f -- "$0") || exit 2
-. "$(dirname -- "$self")/program.sh"
+monitor=${self%/*/*}
+# shellcheck source=monitor/find_program.sh
+. "$monitor/find_program.sh"
+find_program nexus-watcher || exit 2
+
+: "${NEXUS_ROOT:=$tree}"
+export NEXUS_ROOT
 exec "$program" --launch "$@"

@@ -14,7 +14,7 @@ use super::tally;
 use super::witness::Watch;
 use crate::logic::action::Emit;
 use crate::logic::delivery::journal::{self, Event, Kind, Pending};
-use crate::logic::delivery::machine::{Delivery, Fold};
+use crate::logic::delivery::machine::{Delivery, Fold, Limits};
 use crate::logic::delivery::{Outcome, Pasted, cap};
 use crate::logic::emit::archive;
 use crate::logic::ids::{PaneKey, Signature, WindowName};
@@ -33,6 +33,10 @@ const MAX_EVENTS_BYTES: u64 = 1 << 20;
 /// How long the proof of an earlier delivery is looked for before its news are told again.
 const SETTLE_FOR: Duration = Duration::from_secs(3);
 
+/// How often the pane is looked at meanwhile. What it shows of an earlier delivery does not scroll away just now, and one
+/// that can't be settled is looked into for hours.
+const SETTLE_LOOK_EVERY: Duration = Duration::from_millis(300);
+
 /// Who types emits, in `machine-input.tsv`.
 const SRC: &str = "watcher-emit";
 
@@ -50,6 +54,7 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
     fault::point("before-archive");
     files::write_atomic(&out.state.at("diffs").join(&name), text.as_bytes(), Durability::Durable)?;
     fault::point("after-archive");
+    tracing::info!(nonce = emit.signature.nonce, reason = emit.reason, archive = name, "emit composed");
     let composed = Event {
         iso: Some(emit.signature.iso.clone()),
         reason: Some(emit.reason.clone()),
@@ -132,7 +137,7 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
         pasted.clone(),
         (pending.pane.clone(), pending.pid),
         pending.fold.clone(),
-        drive::limits(out, SETTLE_FOR),
+        Limits { look_every: SETTLE_LOOK_EVERY, ..drive::limits(out, SETTLE_FOR) },
         out.clock.now().uptime,
     );
     let letter = letter(out, pasted);

@@ -16,6 +16,7 @@ use crate::logic::snapshot::{
     FileStamp, Gathered, InstallFailure, LocalState, ReportText, Snapshot, StateText, TmuxView,
 };
 use crate::logic::time::Now;
+use crate::logic::worker::log::drop_unused;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::tmux::Tmux;
@@ -39,6 +40,11 @@ const MAX_INSTALL_FAILURES: usize = 50;
 
 /// The action log, read on from where it was left. Shared by everything that gathers at the same time.
 pub(super) type ActionLog = Rc<RefCell<action_log::Follower>>;
+
+/// An action log of which nothing was read yet.
+pub(super) fn action_log() -> ActionLog {
+    Rc::new(RefCell::new(action_log::Follower::new(drop_unused)))
+}
 
 /// Notices decisions that come and go.
 #[derive(Debug)]

@@ -72,6 +72,10 @@ const WAKE_EVERY: Duration = Duration::from_secs(1);
 /// How often the loop says that it lives while an earlier delivery is settled at the start.
 const SETTLE_TURN: Duration = Duration::from_secs(10);
 
+/// The stage of the loop between two ticks, and how often `watcher-progress` says it.
+const LOOP_TICK: &str = "loop-tick";
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
 /// How a run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
@@ -141,6 +145,8 @@ struct Daemon<T> {
     has_failed: bool,
     /// Notes that are already in the log, so that an episode is one line.
     said: BTreeMap<&'static str, String>,
+    /// When `watcher-progress` said last that the loop turns.
+    progressed: Option<Duration>,
 }
 
 impl<T: Tmux + 'static> Daemon<T> {
@@ -157,7 +163,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             courier: Courier::new(),
             beside: Beside::new(),
             gatherer: Gatherer::new(&outside.state),
-            log: ActionLog::default(),
+            log: gather::action_log(),
             health: Health::default(),
             cycle: Cycle::default(),
             nudge: Nudge::default(),
@@ -171,6 +177,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             wake,
             has_failed: false,
             said: BTreeMap::new(),
+            progressed: None,
         })
     }
 
@@ -225,7 +232,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             }
             self.tick().await;
             self.nudge();
-            self.progress("loop-tick");
+            self.progress(LOOP_TICK);
             let sleep = self.schedule.sleep(&self.out.clock.now()).min(self.courier.next_look());
             tokio::select! {
                 biased;
@@ -425,6 +432,10 @@ impl<T: Tmux + 'static> Daemon<T> {
     /// Lets a task decide and carries out what it asks for; its return code.
     async fn decide(&mut self, name: &'static str, snapshot: &mut Snapshot, started: &Now) -> i32 {
         if self.spec(name).is_some_and(|spec| spec.needs.contains(&Need::Staged)) {
+            // What was staged before the clock was set back counts as staged now, so that a delivery can outdate it.
+            for staged in self.staged.values_mut() {
+                staged.at = started.at.min(staged.at);
+            }
             snapshot.staged.clone_from(&self.staged);
         }
         if name == COMPOSE {
@@ -576,6 +587,13 @@ impl<T: Tmux + 'static> Daemon<T> {
         if self.observes() {
             return;
         }
+        // Whoever reads it allows for minutes; a quiet watcher's own file would be most of what it writes.
+        let is_turn = stage == LOOP_TICK;
+        let is_soon = |at: Duration| now.uptime.saturating_sub(at) < PROGRESS_EVERY;
+        if is_turn && self.progressed.is_some_and(is_soon) {
+            return;
+        }
+        self.progressed = is_turn.then_some(now.uptime);
         let bumped = liveness::bump_progress(&self.out.state, &now, stage);
         let bumped = bumped.map_err(|error| format!("watcher-progress can't be written: {error}"));
         self.out.board.report_result(&now, Degraded::StateUnwritable, bumped);

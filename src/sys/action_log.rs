@@ -19,6 +19,8 @@ const LOG: &str = "action-log.jsonl";
 const MAX_READ_BYTES: u64 = 8 << 20;
 /// How many more may be kept by appending before all is read anew.
 const SLACK_BYTES: u64 = 1 << 20;
+/// Events that are kept without asking whether they are of use.
+const ROOM: usize = 2000;
 /// How many bytes tell a log that was only appended to from another.
 const BEFORE_BYTES: usize = 256;
 
@@ -39,7 +41,7 @@ pub fn read(state: &StateDir) -> io::Result<Vec<ActionEvent>> {
 /// Follows the log: what was read before is kept, and only what was appended since is read.
 ///
 /// While nothing but appending happens, some more events are kept than [`read`] gives.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Follower {
     place: Option<Place>,
     events: Rc<Vec<ActionEvent>>,
@@ -47,6 +49,15 @@ pub struct Follower {
     bytes: u64,
     /// The last event was read from a line that has no end yet.
     is_open: bool,
+    /// With so many events, those without use are dropped.
+    room: usize,
+    drop_unused: fn(&mut Vec<ActionEvent>),
+}
+
+impl Default for Follower {
+    fn default() -> Self {
+        Self::new(|_| {})
+    }
 }
 
 /// How far a log was read.
@@ -61,6 +72,11 @@ struct Place {
 }
 
 impl Follower {
+    /// Follows a log from which `drop_unused` removes what nobody will ask for, now and then.
+    pub fn new(drop_unused: fn(&mut Vec<ActionEvent>)) -> Self {
+        Self { place: None, events: Rc::default(), bytes: 0, is_open: false, room: ROOM, drop_unused }
+    }
+
     /// The newest events, oldest first.
     pub fn read(&mut self, state: &StateDir) -> io::Result<Rc<Vec<ActionEvent>>> {
         let is_followed = match self.place.take() {
@@ -101,7 +117,14 @@ impl Follower {
             events.pop();
         }
         let (lines, rest) = text.split_at(whole(text));
-        events.extend(String::from_utf8_lossy(lines).lines().filter_map(event));
+        for line in String::from_utf8_lossy(lines).lines() {
+            events.extend(event(line));
+            // Of a long log little is of use, and the rest would fill the memory.
+            if events.len() >= self.room {
+                (self.drop_unused)(events);
+                self.room = (2 * events.len()).max(ROOM);
+            }
+        }
         let open = event(&String::from_utf8_lossy(rest));
         self.is_open = open.is_some();
         events.extend(open);
@@ -109,7 +132,7 @@ impl Follower {
     }
 
     fn read_all(&mut self, state: &StateDir) -> io::Result<()> {
-        *self = Self::default();
+        *self = Self::new(self.drop_unused);
         let about = || std::fs::metadata(state.at(LOG)).ok().map(|about| (about.dev(), about.ino(), about.len()));
         let earlier = about();
         let text = archived::read_tail(state, LOG, MAX_READ_BYTES)?.unwrap_or_default();
@@ -253,6 +276,9 @@ mod tests {
             files::append_lines(&state.at(LOG), &block, Durability::Hint).unwrap();
             kept = follower.read(&state).unwrap().len();
             assert!(follower.bytes <= MAX_READ_BYTES + SLACK_BYTES, "{round}");
+            if round == 4 {
+                assert_eq!(kept, 2500, "the damaged line was read before it was damaged");
+            }
             if round == 3 {
                 // Of what was read before, only the end is looked at again.
                 let mut text = std::fs::read(state.at(LOG)).unwrap();

@@ -54,8 +54,14 @@ pub fn write(path: &Path) -> io::Result<()> {
     simulated::tell(Step::Write(path))
 }
 
+/// Whether a simulated run lives on this thread. Files come and go in it faster than the times of files can tell.
+#[cfg(not(debug_assertions))]
+pub fn is_simulated() -> bool {
+    false
+}
+
 #[cfg(debug_assertions)]
-pub use simulated::intercept;
+pub use simulated::{intercept, is_simulated};
 
 /// Faults of a run that is simulated on one thread, where ending the process would end the test.
 #[cfg(debug_assertions)]
@@ -75,6 +81,11 @@ mod simulated {
     /// Calls `hook` at each step of this thread from now on; `None` ends that.
     pub fn intercept(hook: Option<Hook>) {
         HOOK.set(hook);
+    }
+
+    /// Whether a simulated run lives on this thread. Files come and go in it faster than the times of files can tell.
+    pub fn is_simulated() -> bool {
+        HOOK.with(|hook| hook.try_borrow().map_or(true, |hook| hook.is_some()))
     }
 
     /// Tells the hook. A step within a hook is not told.

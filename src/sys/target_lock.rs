@@ -85,6 +85,8 @@ fn open(path: &Path) -> io::Result<File> {
             files::create_private_dir(path.parent().unwrap_or(Path::new(".")))?;
             open()
         }
+        // An empty directory holds nothing that could be lost, and this can't remove a lock that somebody made meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(path).and_then(|()| open()),
         opened => opened,
     }
 }

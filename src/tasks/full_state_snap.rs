@@ -71,8 +71,7 @@ impl Task for FullStateSnap {
             out.actions.push(hurry(NO_ROSTER));
             return;
         };
-        let written = snap.files.get(CONSIDERED_FILE).and_then(seconds);
-        let considered = written.max(self.considered);
+        let considered = self.considered.or_else(|| snap.files.get(CONSIDERED_FILE).and_then(seconds));
         let consider =
             |at: Timestamp| Action::WriteState { path: CONSIDERED_FILE.into(), text: format!("{}\n", at.secs()) };
         let Some(considered) = considered else {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::gate::{Gate, Hold, Seen, Target, judge};
-use super::proof::{Before, OwnText, by_screen, is_known_there, locate};
+use super::proof::{Before, OwnText, by_screen, locate};
 use super::{Outcome, Pasted, Proof, ProofBy};
 use crate::logic::ids::PaneKey;
 
@@ -156,8 +156,8 @@ pub struct Delivery {
     queued_before: bool,
     /// A turn was running at the paste, so the agent will queue the text.
     busy: bool,
-    /// The words of an unsigned text stood on the screen before the paste.
-    was_shown: bool,
+    /// What stood on the screen before the paste.
+    before: Before,
     /// Only an Enter on our whole visible text is allowed (a delivery from before a restart).
     only_certain: bool,
     /// Our paste is known to have stood in the box as this fold.
@@ -188,7 +188,7 @@ impl Delivery {
             since: Duration::ZERO,
             queued_before: false,
             busy: false,
-            was_shown: false,
+            before: Before::default(),
             only_certain: false,
             fold: None,
             place_only: false,
@@ -331,7 +331,7 @@ impl Delivery {
             Gate::Open { queue } => {
                 self.busy = queue;
                 self.queued_before = seen.verdict.queued;
-                self.was_shown = !self.pasted.is_signed() && is_known_there(&seen, &self.pasted);
+                self.before = Before::look(&seen, &self.pasted);
                 self.pane = Some((seen.key.clone(), seen.pid));
                 self.phase = Phase::Pasting;
                 let require = seen.composer_mark.into_iter().collect();
@@ -481,7 +481,7 @@ impl Delivery {
     fn before(&self) -> Before {
         // What is in the agent's queue now can only have come from our own Enter.
         let queue_was_empty = !self.only_certain && !self.queued_before && self.enters > 0;
-        Before { queue_was_empty, was_shown: self.was_shown }
+        Before { queue_was_empty, ..self.before }
     }
 
     /// No proof came.

@@ -72,9 +72,9 @@ fn is_shown(seen: &Seen, pasted: &Pasted) -> bool {
     pasted.needle().is_some_and(|needle| shows(&seen.outside, &needle))
 }
 
-/// Whether anything by which the text is known stands outside the input box.
-pub fn is_known_there(seen: &Seen, pasted: &Pasted) -> bool {
-    is_shown(seen, pasted) || pasted.opening().is_some_and(|opening| shows(&seen.outside, &opening))
+/// Whether the text's first words stand outside the input box.
+fn is_opening_shown(seen: &Seen, pasted: &Pasted) -> bool {
+    pasted.opening().is_some_and(|opening| shows(&seen.outside, &opening))
 }
 
 /// A text without what wrapping and drawing change: white space, and characters that take no room of their own.
@@ -106,6 +106,20 @@ pub struct Before {
     pub queue_was_empty: bool,
     /// The words of an unsigned text stood on the screen already.
     pub was_shown: bool,
+    /// Its first words did.
+    pub was_opening_shown: bool,
+}
+
+impl Before {
+    /// What a look before the paste finds of the text; the queue is not judged here.
+    pub fn look(seen: &Seen, pasted: &Pasted) -> Self {
+        let unsigned = !pasted.is_signed();
+        Self {
+            queue_was_empty: false,
+            was_shown: unsigned && is_shown(seen, pasted),
+            was_opening_shown: unsigned && is_opening_shown(seen, pasted),
+        }
+    }
 }
 
 /// The proof that the pane gives after Enter, if any.
@@ -117,8 +131,8 @@ pub fn by_screen(seen: &Seen, pasted: &Pasted, before: Before) -> Option<Proof> 
         OwnText::Nowhere => {
             // A long message in the queue shows only its first lines; the time in the first one is ours alone.
             let is_queued = seen.verdict.queued && seen.verdict.state == State::Busy;
-            let opening = || pasted.opening().filter(|_| pasted.is_signed() || !before.was_shown);
-            let is_ours = || before.queue_was_empty || opening().is_some_and(|words| shows(&seen.outside, &words));
+            let is_new = || !before.was_opening_shown && is_opening_shown(seen, pasted);
+            let is_ours = || before.queue_was_empty || is_new();
             (is_queued && is_ours()).then_some(Proof { by: ProofBy::Screen, queued: true })
         }
     }
@@ -143,7 +157,7 @@ mod tests {
     }
 
     /// Nothing was in the queue before.
-    const FRESH: Before = Before { queue_was_empty: true, was_shown: false };
+    const FRESH: Before = Before { queue_was_empty: true, was_shown: false, was_opening_shown: false };
 
     fn boxed(rows: &[&str], chip: Option<Chip>) -> Composer {
         let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
@@ -287,7 +301,7 @@ mod tests {
         assert!(by_screen(&target, &ours, FRESH).is_some());
         assert_eq!(by_screen(&target, &ours, Before { was_shown: true, ..FRESH }), None);
         target.verdict.queued = true;
-        assert_eq!(by_screen(&target, &ours, Before { was_shown: true, queue_was_empty: false }), None);
+        assert_eq!(by_screen(&target, &ours, Before { queue_was_empty: false, ..Before::look(&target, &ours) }), None);
         assert_eq!(by_screen(&target, &Pasted::unsigned("yes".into()), Before::default()), None);
         // A long one shows only its first lines while it waits.
         let long = Pasted::unsigned("row 1 of a text\nthe longest line of them all".into());
@@ -295,7 +309,11 @@ mod tests {
         target.verdict.input = Some(InputRow::Ghost);
         let queued = Some(Proof { by: ProofBy::Screen, queued: true });
         assert_eq!(by_screen(&target, &long, Before::default()), queued);
-        assert_eq!(by_screen(&target, &long, Before { was_shown: true, queue_was_empty: false }), None);
-        assert!(is_known_there(&target, &long));
+        assert_eq!(by_screen(&target, &long, Before::look(&target, &long)), None);
+        // Its last words are new all the same.
+        let before = Before::look(&target, &long);
+        target.verdict.queued = false;
+        target.outside.push("  the longest line of them all".into());
+        assert!(by_screen(&target, &long, before).is_some());
     }
 }

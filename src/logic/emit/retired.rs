@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::logic::time::{Now, Timestamp};
 
-use super::dedup::{CLOCK_SLACK, Ring};
+use super::dedup::Ring;
 
 /// How long after an emit's stamp in the ring its commits may still be under way.
 const COMMIT_SLACK: Duration = Duration::from_secs(30);
@@ -25,14 +25,12 @@ struct Composed {
     at: Timestamp,
     /// The producers whose sections it tells.
     producers: Vec<&'static str>,
-    /// When its delivery was first seen in the ring.
-    seen: Option<Timestamp>,
 }
 
 /// The memory.
 #[derive(Debug, Default)]
 pub struct Retired {
-    /// The newest composed emits.
+    /// The newest composed emits whose delivery has not been seen.
     composed: VecDeque<Composed>,
     /// For each producer, the time up to which its data may be from before a delivery.
     until: BTreeMap<&'static str, Timestamp>,
@@ -41,35 +39,36 @@ pub struct Retired {
 impl Retired {
     /// For each producer whose sections were delivered, the time up to which its data may be from before the commits:
     /// shortly after the stamp in the ring, or when that stamp was first seen here.
-    ///
-    /// A time that lies ahead is from before the clock was set back, and nothing can be compared with it.
     pub fn until(&mut self, now: &Now, ring: &Ring) -> &BTreeMap<&'static str, Timestamp> {
-        let ahead = now.at.after(CLOCK_SLACK);
-        self.composed.retain(|composed| composed.at <= ahead && composed.seen.is_none_or(|seen| seen <= ahead));
-        self.until.retain(|_, until| *until <= ahead);
-        for composed in &mut self.composed {
-            let Some(at) = ring.last(&composed.hash).filter(|at| at.secs() >= composed.at.secs()) else { continue };
-            let seen = *composed.seen.get_or_insert(now.at);
-            let until = seen.min(at.after(COMMIT_SLACK));
+        // A time from before the clock was set back would hold everything back until it comes again.
+        for until in self.until.values_mut() {
+            *until = now.at.min(*until);
+        }
+        let until = &mut self.until;
+        self.composed.retain(|composed| {
+            // Composed before the clock was set back: any stamp that is not from then too may be its delivery.
+            let was_set_back = composed.at > now.at;
+            let delivered =
+                |at: &Timestamp| (was_set_back || at.secs() >= composed.at.secs()) && *at <= now.at.after(COMMIT_SLACK);
+            let Some(at) = ring.last(&composed.hash).filter(delivered) else { return true };
+            let up_to = now.at.min(at.after(COMMIT_SLACK));
             for producer in &composed.producers {
                 // Kept apart from the emit, since a slow producer outlasts many emits.
-                let newest = self.until.entry(*producer).or_insert(until);
-                *newest = until.max(*newest);
+                let newest = until.entry(*producer).or_insert(up_to);
+                *newest = up_to.max(*newest);
             }
-        }
+            false
+        });
         &self.until
     }
 
     /// Remembers an emit that is handed to the delivery. One that is under way keeps its first time.
     pub fn remember(&mut self, hash: &str, at: Timestamp, producers: Vec<&'static str>) {
         if let Some(known) = self.composed.iter_mut().find(|composed| composed.hash == hash) {
-            if known.seen.take().is_some() {
-                known.at = at;
-            }
             known.producers = producers;
             return;
         }
-        self.composed.push_back(Composed { hash: hash.to_owned(), at, producers, seen: None });
+        self.composed.push_back(Composed { hash: hash.to_owned(), at, producers });
         if self.composed.len() > MAX_COMPOSED {
             self.composed.pop_front();
         }
@@ -105,13 +104,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_the_clock_was_set_back_retires_nothing() {
+    fn a_clock_that_is_set_back_holds_nothing_back() {
         let mut retired = Retired::default();
-        retired.remember("a", Timestamp::from_secs(5000), vec!["p"]);
-        assert_eq!(retired.until(&at(5001), &ring(&[(5000, "a")])).len(), 1);
-        assert!(retired.until(&at(1000), &ring(&[(5000, "a")])).is_empty());
-        retired.remember("b", Timestamp::from_secs(1000), vec!["p"]);
-        assert_eq!(retired.until(&at(1002), &ring(&[(5000, "a"), (1001, "b")]))["p"], Timestamp::from_secs(1002));
+        retired.remember("a", Timestamp::from_secs(9000), vec!["p"]);
+        retired.remember("under way", Timestamp::from_secs(9010), vec!["q"]);
+        assert_eq!(retired.until(&at(9005), &ring(&[(9002, "a")]))["p"], Timestamp::from_secs(9005));
+        // Set back by some 8000 s; what was under way arrives, what was told before may be told again.
+        let after = ring(&[(9002, "a"), (1002, "under way")]);
+        assert_eq!(retired.until(&at(1005), &after)["p"], Timestamp::from_secs(1005));
+        let until = retired.until(&at(1010), &after);
+        assert_eq!((until["p"], until["q"]), (Timestamp::from_secs(1005), Timestamp::from_secs(1005)));
+        // The stamp of the future is not the delivery of what is composed now.
+        retired.remember("a", Timestamp::from_secs(1011), vec!["p"]);
+        assert_eq!(retired.until(&at(1020), &after)["p"], Timestamp::from_secs(1005));
     }
 
     #[test]

@@ -44,6 +44,24 @@ pub struct WrapUp<'a> {
     pub report: &'a str,
 }
 
+/// Drops events that a [`LogIndex`] never looks at: other kinds, and those of a window that a later one of its kind
+/// supersedes. What is left keeps its order, and later events can be added to it.
+pub fn drop_unused(events: &mut Vec<ActionEvent>) {
+    let mut seen: std::collections::HashSet<(String, String)> = std::collections::HashSet::new();
+    let mut is_used = |event: &ActionEvent| {
+        let window = event.extra.get("window").map_or("", String::as_str);
+        match event.event.as_str() {
+            "wrap-up" if window.is_empty() => true,
+            "spawn" | "window-retain" | "paste-followup" | "wrap-up" => {
+                !window.is_empty() && seen.insert((event.event.clone(), window.to_owned()))
+            }
+            _ => false,
+        }
+    };
+    let mut kept: Vec<bool> = events.iter().rev().map(&mut is_used).collect();
+    events.retain(|_| kept.pop().unwrap_or(true));
+}
+
 impl<'a> LogIndex<'a> {
     /// Sorts the events, given oldest first.
     pub fn new(events: &'a [ActionEvent]) -> Self {
@@ -132,6 +150,26 @@ mod tests {
 
     fn wrap_up(events: &[ActionEvent], window: &str) -> Option<String> {
         LogIndex::new(events).wrap_up(&WindowName(window.into())).map(|found| found.report.to_owned())
+    }
+
+    #[test]
+    fn dropping_what_is_unused_keeps_the_latest_of_each_kind_and_window() {
+        let named = |kind: &str, window: &str, report: &str| event("", kind, &[("window", window), ("report", report)]);
+        let mut events = vec![
+            named("wrap-up", "w3", "old.md"),
+            named("spawn", "w3", ""),
+            event("", "wrap-up", &[("report", "nameless.md")]),
+            named("note", "w3", ""),
+            event("", "spawn", &[]),
+            named("wrap-up", "w4", "other.md"),
+            named("spawn", "w3", "again"),
+            named("wrap-up", "w3", "new.md"),
+        ];
+        let wanted: Vec<ActionEvent> = [2, 5, 6, 7].iter().map(|&nth: &usize| events[nth].clone()).collect();
+        drop_unused(&mut events);
+        assert_eq!(events, wanted);
+        drop_unused(&mut events);
+        assert_eq!(events, wanted);
     }
 
     #[test]

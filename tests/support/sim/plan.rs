@@ -31,10 +31,10 @@ impl Plan {
     pub(crate) fn short(seed: u64) -> Self {
         Self {
             seed,
-            workers: 4,
-            length: Duration::from_secs(3 * 3600),
-            pace: Duration::from_secs(15 * 60),
-            gap: Duration::from_secs(150),
+            workers: 3,
+            length: Duration::from_secs(2 * 3600),
+            pace: Duration::from_secs(12 * 60),
+            gap: Duration::from_secs(110),
             only: None,
         }
     }

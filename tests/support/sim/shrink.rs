@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use super::plan::{Plan, QUIET_END};
+use nexus_watcher::sys::clock::Clock;
+
+use super::plan::Plan;
 use super::run::{Report, run};
 use super::trouble::{Fault, Trouble};
 
-/// Most runs that are spent on it.
+/// Most runs that are spent on it, and the longest time.
 const MAX_RUNS: usize = 120;
+const MAX_TIME: Duration = Duration::from_secs(60);
 
 /// The smallest failing plan that was found, and its report.
 pub(crate) fn shrink(plan: &Plan, report: Report) -> (Plan, Report) {
-    let mut smallest = Smallest { plan: plan.clone(), report, runs: 0 };
+    let mut smallest = Smallest { plan: plan.clone(), report, runs: 0, began: uptime() };
     smallest.cut_off();
     for kind in Trouble::ALL {
         smallest.attempt(smallest.plan.without(kind));
@@ -28,17 +31,23 @@ pub(crate) fn shrink(plan: &Plan, report: Report) -> (Plan, Report) {
     (smallest.plan, smallest.report)
 }
 
+/// The real time.
+fn uptime() -> Duration {
+    Clock::System.now().uptime
+}
+
 /// The smallest one so far.
 struct Smallest {
     plan: Plan,
     report: Report,
     runs: usize,
+    began: Duration,
 }
 
 impl Smallest {
     /// Runs a smaller plan, and keeps it if it fails too.
     fn attempt(&mut self, plan: Plan) -> bool {
-        if plan == self.plan || self.runs >= MAX_RUNS {
+        if plan == self.plan || self.runs >= MAX_RUNS || uptime().saturating_sub(self.began) > MAX_TIME {
             return false;
         }
         self.runs += 1;
@@ -73,6 +82,5 @@ impl Smallest {
             }
             piece /= 2;
         }
-        debug_assert!(self.plan.length > QUIET_END || self.plan.length > Duration::ZERO, "a plan has a length");
     }
 }
