@@ -257,6 +257,12 @@ fn what_coverage_names_exists() {
                 test.split_once("::").unwrap_or_else(|| panic!("{}: {test} names no test function", row.what));
             let text =
                 fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {path}: {error}", row.what));
+            // Each check of this suite is a test for each form of tmux by its place in the table.
+            if path == "tests/conformance.rs"
+                && [",", ";"].iter().any(|end| text.contains(&format!("\n        {name}{end}\n")))
+            {
+                continue;
+            }
             let at = text.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{}: no test {test}", row.what));
             let before = text[..at].lines().rev().take(3).collect::<Vec<_>>().join("\n");
             assert!(before.contains("test]"), "{}: {test} is no test", row.what);

@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking and waits by polling")]
 
+#[path = "support/at_once.rs"]
+mod at_once;
 #[path = "support/fleet.rs"]
 mod fleet;
 
+use at_once::all_at_once;
 use fleet::Fleet;
 use nexus_watcher::sys::fault::PLACES;
 
@@ -63,21 +66,6 @@ fn check_killed(place: &str, switches: &str) {
     fleet.wait_settled(&what, || [SIGNAL, OTHER].iter().all(|signal| !told(&fleet, signal).is_empty()));
     assert_told_once(&fleet, &what);
     assert_eq!(told(&fleet, SIGNAL).len(), 1, "{what}: the witnesses were there");
-}
-
-/// Runs checks a few at a time: each mostly waits.
-fn all_at_once<T: Send>(cases: Vec<T>, check: impl Fn(T) + Sync) {
-    let cases = std::sync::Mutex::new(cases);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let Some(case) = cases.lock().unwrap().pop() else { return };
-                    check(case);
-                }
-            });
-        }
-    });
 }
 
 #[test]

@@ -4,12 +4,16 @@
 #![expect(clippy::disallowed_methods, reason = "tests start children of their own")]
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
+#[path = "support/output.rs"]
+mod output;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use output::{check, said};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -158,16 +162,6 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::yield_now();
     }
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
-
-fn check(output: &Output, code: i32, words: &str) {
-    let said = said(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.contains(words), "{words:?} in {said}");
 }
 
 fn now_s() -> u64 {

@@ -4,12 +4,16 @@
 #![expect(clippy::disallowed_methods, reason = "tests start children of their own")]
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
+#[path = "support/output.rs"]
+mod output;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use output::check;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Locks, publishes its pid and heartbeat, and waits to be ended. With `STAND_IN_EXIT` it ends at once with that code,
@@ -93,13 +97,6 @@ impl Drop for Nexus {
             }
         }
     }
-}
-
-fn check(output: &Output, code: i32, words: &str) {
-    let said = [&output.stdout[..], &output.stderr[..]].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.contains(words), "{words:?} in {said}");
 }
 
 fn is_alive(pid: u32) -> bool {

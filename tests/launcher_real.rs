@@ -4,11 +4,15 @@
 #![expect(clippy::disallowed_methods, reason = "tests start children of their own")]
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
+#[path = "support/output.rs"]
+mod output;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use output::check;
 use rustix::process::{Pid, Signal, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -98,13 +102,6 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::yield_now();
     }
-}
-
-fn check(output: &Output, code: i32, words: &str) {
-    let said = [&output.stdout[..], &output.stderr[..]].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.contains(words), "{words:?} in {said}");
 }
 
 #[test]

@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking and waits by polling")]
 
+#[path = "support/at_once.rs"]
+mod at_once;
 #[path = "support/fleet.rs"]
 mod fleet;
 
+use at_once::all_at_once;
 use fleet::Fleet;
 
 const SIGNAL: &str = "0a1b2c3d4e5f";
@@ -58,21 +61,6 @@ fn wait_told(fleet: &Fleet, what: &str) {
             press(fleet, &["Enter"]);
         }
         !told(fleet).is_empty() && !fleet.is_pending()
-    });
-}
-
-/// Runs checks a few at a time: each mostly waits.
-fn all_at_once<T: Send>(cases: Vec<T>, check: impl Fn(T) + Sync) {
-    let cases = std::sync::Mutex::new(cases);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let Some(case) = cases.lock().unwrap().pop() else { return };
-                    check(case);
-                }
-            });
-        }
     });
 }
 

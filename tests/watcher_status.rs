@@ -3,10 +3,15 @@
 #![expect(clippy::disallowed_methods, reason = "tests start children of their own")]
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
+#[path = "support/output.rs"]
+mod output;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
+
+use output::check;
 
 /// An empty nexus.
 struct Nexus {
@@ -43,13 +48,6 @@ impl Nexus {
         let root = self.dir.path().to_str().unwrap();
         self.run(Path::new(env!("CARGO_BIN_EXE_ng")), &[&["--root", root, "watcher-status"], args].concat())
     }
-}
-
-fn check(output: &Output, code: i32, words: &str) {
-    let said = [&output.stdout[..], &output.stderr[..]].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.contains(words), "{words:?} in {said}");
 }
 
 #[test]

@@ -12,10 +12,11 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nexus_watcher::logic::ids::PaneId;
 use nexus_watcher::sys::tmux::Socket;
+use tokio::time::Instant;
 
 /// How long any condition may take, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -36,6 +37,8 @@ pub async fn wait_for<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<
 #[derive(Debug)]
 pub struct TestTmux {
     directory: tempfile::TempDir,
+    /// Columns and rows of its windows.
+    size: (u16, u16),
     /// The running server's process, if one was started.
     pid: Cell<Option<u32>>,
 }
@@ -43,7 +46,12 @@ pub struct TestTmux {
 impl TestTmux {
     /// A directory for a socket, with no server.
     pub fn absent() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), pid: Cell::new(None) }
+        Self::absent_sized((100, 30))
+    }
+
+    /// The same for a server whose windows have so many columns and rows.
+    pub fn absent_sized(size: (u16, u16)) -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), size, pid: Cell::new(None) }
     }
 
     /// A server with one session `main` (100x30) whose only window `first` runs `cat`.
@@ -55,7 +63,7 @@ impl TestTmux {
 
     /// Starts the server (again).
     pub fn start_server(&self) {
-        self.run(&["new-session", "-d", "-s", "main", "-n", "first", "-x", "100", "-y", "30", "exec cat"]);
+        self.new_session("main", "first", "exec cat");
         self.pid.set(Some(self.server_pid()));
     }
 
@@ -103,6 +111,15 @@ impl TestTmux {
         let output = self.try_run(args);
         assert!(output.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()
+    }
+
+    /// Opens a session with a window in the background; its pane.
+    pub fn new_session(&self, session: &str, window: &str, command: &str) -> PaneId {
+        let (columns, rows) = (self.size.0.to_string(), self.size.1.to_string());
+        let size = ["-x", columns.as_str(), "-y", rows.as_str()];
+        let told = ["-P", "-F", "#{pane_id}", command];
+        let id = self.run(&[&["new-session", "-d", "-s", session, "-n", window], &size[..], &told[..]].concat());
+        PaneId::parse(&id).unwrap()
     }
 
     /// Opens a window in the background; its pane.

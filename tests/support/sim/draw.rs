@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use nexus_watcher::logic::snapshot::DeadPane;
+use unicode_width::UnicodeWidthChar as _;
+
 use super::agent::{Agent, Dialog, Entry, Piece};
 
 /// Size of every pane.
@@ -33,7 +36,8 @@ pub(crate) fn styled(row: &Row) -> String {
     let piece = |(style, text): &(&str, String)| {
         if style.is_empty() { text.clone() } else { format!("{style}{text}\x1b[0m") }
     };
-    row.iter().map(piece).collect()
+    let text: String = row.iter().map(piece).collect();
+    text.trim_end_matches(' ').to_owned()
 }
 
 /// The screen of a shell that waits: what it ran before it is gone.
@@ -44,10 +48,14 @@ pub(crate) fn shell() -> Vec<Row> {
 }
 
 /// The screen of a pane whose command has ended: its last one, with tmux's words below it.
-pub(crate) fn dead(mut rows: Vec<Row>) -> Vec<Row> {
+pub(crate) fn dead(mut rows: Vec<Row>, how: DeadPane) -> Vec<Row> {
+    let how = match (how.status, how.signal) {
+        (_, Some(signal)) => format!("signal {signal}"),
+        (status, None) => format!("status {}", status.unwrap_or_default()),
+    };
     rows.rotate_left(1);
     if let Some(last) = rows.last_mut() {
-        *last = one("Pane is dead (status 1, Mon Nov 30 00:00:00 2026)");
+        *last = one(&format!("Pane is dead ({how}, Mon Nov 30 00:00:00 2026)"));
     }
     rows
 }
@@ -187,15 +195,25 @@ pub(crate) fn one(text: &str) -> Row {
     vec![("", text.to_owned())]
 }
 
-/// Breaks text into rows of at most so many characters, each of which takes one cell here.
+/// Breaks text into rows of at most so many cells, as a terminal does: a wide character takes two of them, and a tab
+/// goes on to the next multiple of eight.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut rows = Vec::new();
     for line in text.split('\n') {
-        let letters: Vec<char> = line.chars().collect();
-        if letters.is_empty() {
-            rows.push(String::new());
+        let (mut row, mut used) = (String::new(), 0);
+        for letter in line.chars() {
+            let cells = if letter == '\t' { 8 - used % 8 } else { letter.width().unwrap_or(0) };
+            if used + cells > columns {
+                rows.push(std::mem::take(&mut row));
+                used = 0;
+            }
+            match letter {
+                '\t' => row.extend(std::iter::repeat_n(' ', cells)),
+                letter => row.push(letter),
+            }
+            used += cells;
         }
-        rows.extend(letters.chunks(columns).map(|row| row.iter().collect::<String>()));
+        rows.push(row);
     }
     rows
 }

@@ -2,7 +2,7 @@
 //!
 //! The watcher comes in by `super::tmux`. What came of everything is kept as [`Happening`]s until somebody asks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use nexus_watcher::logic::ids::{PaneId, PaneKey, ServerId, SessionId, WindowId};
@@ -95,8 +95,6 @@ pub(crate) struct Pane {
 pub(crate) struct Window {
     /// Its name.
     pub(crate) name: String,
-    /// Whether its bell flag is set.
-    pub(crate) bell: bool,
     /// Keys go to every pane.
     pub(crate) synchronized: bool,
     /// Its panes.
@@ -104,12 +102,49 @@ pub(crate) struct Window {
     pub(super) activity: Timestamp,
 }
 
-/// A session: its windows by index.
+/// A session: its windows by index. A window can be in several.
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) name: String,
     pub(super) windows: BTreeMap<u32, WindowId>,
     pub(super) current: WindowId,
+    /// Its windows whose bell flag is set: each session has flags of its own.
+    pub(super) ringing: BTreeSet<WindowId>,
+    /// The windows that were current, the latest last.
+    earlier: Vec<WindowId>,
+}
+
+impl Session {
+    pub(super) fn holds(&self, window: WindowId) -> bool {
+        self.windows.values().any(|held| *held == window)
+    }
+
+    /// Makes a window current; whether it was not.
+    fn select(&mut self, window: WindowId) -> bool {
+        if self.current == window {
+            return false;
+        }
+        self.earlier.retain(|held| *held != window);
+        self.earlier.push(self.current);
+        self.current = window;
+        true
+    }
+
+    /// Forgets a window. If it was the current one, the one before it is, else the one to its left; which one.
+    fn lose(&mut self, window: WindowId) -> Option<WindowId> {
+        let index = self.windows.iter().find_map(|(index, held)| (*held == window).then_some(*index));
+        self.windows.retain(|_, held| *held != window);
+        self.earlier.retain(|held| *held != window);
+        self.ringing.remove(&window);
+        if self.current != window {
+            return None;
+        }
+        let left = index.and_then(|index| self.windows.range(..index).next_back());
+        let left = left.or_else(|| self.windows.iter().next_back()).map(|(_, id)| *id);
+        let next = self.earlier.pop().or(left)?;
+        self.current = next;
+        Some(next)
+    }
 }
 
 /// A tmux server.
@@ -121,6 +156,18 @@ pub(super) struct Server {
     next_session: u32,
     next_window: u32,
     next_pane: u32,
+}
+
+impl Server {
+    /// A window has become current somewhere: its bell is heard in every session.
+    fn is_seen(&mut self, window: WindowId, now: Timestamp) {
+        for session in &mut self.sessions {
+            session.ringing.remove(&window);
+        }
+        if let Some(window) = self.windows.get_mut(&window) {
+            window.activity = now;
+        }
+    }
 }
 
 /// The machine.
@@ -145,7 +192,7 @@ impl Pane {
 
     pub(super) fn screen(&self, now: Duration) -> Vec<Row> {
         let rows = self.program.screen(now);
-        if self.dead.is_some() { draw::dead(rows) } else { rows }
+        if let Some(dead) = &self.dead { draw::dead(rows, *dead) } else { rows }
     }
 
     /// The agent in it.
@@ -223,7 +270,6 @@ impl Machine {
             window,
             Window {
                 name: name.to_owned(),
-                bell: false,
                 synchronized: false,
                 panes: vec![held],
                 activity: Timestamp::from_secs(now.at.secs()),
@@ -237,7 +283,11 @@ impl Machine {
             let id = SessionId::new(server.next_session);
             server.next_session += 1;
             let windows = BTreeMap::from([(0, window)]);
-            server.sessions.push(Session { id, name: session.to_owned(), windows, current: window });
+            let name = session.to_owned();
+            let session = Session { id, name, windows, current: window, ringing: BTreeSet::new(), earlier: Vec::new() };
+            // tmux lists its sessions by name.
+            let place = server.sessions.partition_point(|known| known.name < session.name);
+            server.sessions.insert(place, session);
         }
         self.by_pid.insert(pid, pane);
         self.happened.push(Happening::Windows);
@@ -261,19 +311,16 @@ impl Machine {
 
     /// A pane goes, with its window, session and server if it was the last of each.
     pub(crate) fn kill_pane(&mut self, pane: PaneId) {
+        let stamp = Timestamp::from_secs(self.now().at.secs());
         let Some(server) = &mut self.server else { return };
         let Some(id) = server.places.remove(&pane) else { return };
         if let Some(window) = server.windows.get_mut(&id) {
             window.panes.retain(|held| held.id != pane);
             if window.panes.is_empty() {
                 server.windows.remove(&id);
-                for session in &mut server.sessions {
-                    session.windows.retain(|_, held| *held != id);
-                    if session.current == id
-                        && let Some(next) = session.windows.values().next()
-                    {
-                        session.current = *next;
-                    }
+                let next: Vec<_> = server.sessions.iter_mut().filter_map(|session| session.lose(id)).collect();
+                for window in next {
+                    server.is_seen(window, stamp);
                 }
                 server.sessions.retain(|session| !session.windows.is_empty());
             }
@@ -294,25 +341,39 @@ impl Machine {
         }
     }
 
-    /// A pane's program ends, and the pane stays (`remain-on-exit`).
+    /// A pane's program ends, and the pane stays (`remain-on-exit`). No output, so no activity.
     pub(crate) fn end_program(&mut self, pane: PaneId, status: i32) {
-        self.with_pane(pane, |pane| pane.dead = Some(DeadPane { status: Some(status), signal: None }));
+        self.with_quiet_pane(pane, |pane| pane.dead = Some(DeadPane { status: Some(status), signal: None }));
     }
 
-    /// Another program takes a pane's place, under another process id.
+    /// The same by a signal.
+    pub(crate) fn end_program_by(&mut self, pane: PaneId, signal: i32) {
+        self.with_quiet_pane(pane, |pane| pane.dead = Some(DeadPane { status: None, signal: Some(signal) }));
+    }
+
+    /// A pane's program writes a text.
+    pub(crate) fn print(&mut self, pane: PaneId, text: &str) {
+        self.with_pane(pane, |pane| pane.program.print(text));
+    }
+
+    /// Another program takes a pane's place, under another process id. That is no activity unless it writes something.
     pub(crate) fn respawn(&mut self, pane: PaneId, program: Program) {
         let now = self.now().uptime;
+        let writes = !matches!(program, Program::Cat(_));
         self.next_pid += 7;
         let pid = self.next_pid;
         self.by_pid.retain(|_, held| *held != pane);
         self.by_pid.insert(pid, pane);
-        self.with_pane(pane, |pane| {
+        self.with_quiet_pane(pane, |pane| {
             pane.pid = pid;
             pane.program = program;
             pane.dead = None;
             pane.in_mode = false;
             pane.started = now;
         });
+        if writes {
+            self.with_pane(pane, |_| ());
+        }
     }
 
     /// A pane's program gives way to another one in the same process (a shell that ran it with `exec`, or went on).
@@ -328,27 +389,58 @@ impl Machine {
         self.happened.push(Happening::Windows);
     }
 
-    /// A session's current window is this one.
+    /// A window gets another number in its session.
+    pub(crate) fn renumber(&mut self, window: WindowId, index: u32) {
+        let mut sessions = self.server.iter_mut().flat_map(|server| &mut server.sessions);
+        if let Some(session) = sessions.find(|session| session.holds(window)) {
+            session.windows.retain(|_, held| *held != window);
+            session.windows.insert(index, window);
+        }
+    }
+
+    /// A window appears in a further session too.
+    pub(crate) fn link(&mut self, window: WindowId, session: &str) {
+        let mut sessions = self.server.iter_mut().flat_map(|server| &mut server.sessions);
+        if let Some(session) = sessions.find(|known| known.name == session) {
+            let index = (0_u32..1000).find(|index| !session.windows.contains_key(index)).expect("a free index");
+            session.windows.insert(index, window);
+        }
+    }
+
+    /// The current window of the session that holds it is this one.
     pub(crate) fn select(&mut self, window: WindowId) {
-        for session in self.server.iter_mut().flat_map(|server| &mut server.sessions) {
-            if session.windows.values().any(|held| *held == window) {
-                session.current = window;
-            }
+        let mut sessions = self.server.iter().flat_map(|server| &server.sessions);
+        if let Some(name) = sessions.find(|session| session.holds(window)).map(|session| session.name.clone()) {
+            self.select_in(&name, window);
+        }
+    }
+
+    /// A session's current window is this one. That counts as activity, and whoever looks has heard its bell.
+    pub(crate) fn select_in(&mut self, session: &str, window: WindowId) {
+        let now = self.now().at.secs();
+        let Some(server) = &mut self.server else { return };
+        let Some(known) = server.sessions.iter_mut().find(|known| known.name == session) else { return };
+        if known.select(window) {
+            server.is_seen(window, Timestamp::from_secs(now));
         }
     }
 
     /// A program rings.
     pub(crate) fn ring(&mut self, window: WindowId) {
         let now = self.now().at.secs();
+        for session in self.server.iter_mut().flat_map(|server| &mut server.sessions) {
+            if session.holds(window) {
+                session.ringing.insert(window);
+            }
+        }
         if let Some(window) = self.window_mut(window) {
-            window.bell = true;
             window.activity = Timestamp::from_secs(now);
         }
     }
 
-    /// Opens or leaves a mode.
+    /// Opens or leaves a mode, which is no output and so no activity.
     pub(crate) fn set_mode(&mut self, pane: PaneId, on: bool) {
-        self.with_pane(pane, |pane| pane.in_mode = on);
+        self.with_quiet_pane(pane, |pane| pane.in_mode = on);
     }
 
     /// Sends the keys of a window to all its panes, or no longer.
@@ -432,8 +524,14 @@ impl Machine {
     pub(super) fn with_pane<R>(&mut self, id: PaneId, change: impl FnOnce(&mut Pane) -> R) -> Option<R> {
         let now = self.now().at.secs();
         let server = self.server.as_mut()?;
+        server.windows.get_mut(server.places.get(&id)?)?.activity = Timestamp::from_secs(now);
+        self.with_quiet_pane(id, change)
+    }
+
+    /// Changes a pane without any output.
+    pub(super) fn with_quiet_pane<R>(&mut self, id: PaneId, change: impl FnOnce(&mut Pane) -> R) -> Option<R> {
+        let server = self.server.as_mut()?;
         let window = server.windows.get_mut(server.places.get(&id)?)?;
-        window.activity = Timestamp::from_secs(now);
         window.panes.iter_mut().find(|pane| pane.id == id).map(change)
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nexus_watcher::sys::procfs::Process;
 use nexus_watcher::sys::tmux::Key;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::agent::Agent;
 use super::draw::{self, Row};
@@ -22,6 +23,15 @@ pub(crate) enum Program {
     Shell(String),
     /// Something that shows these rows and reads nothing.
     Rows(Vec<String>),
+    /// Something that keeps what it is sent, byte by byte, and shows only what it is told to.
+    Receiver {
+        /// Whether it asked for framed pastes.
+        framed: bool,
+        /// What it was sent.
+        got: String,
+        /// The lines that it shows.
+        shown: Vec<String>,
+    },
 }
 
 impl Program {
@@ -51,7 +61,7 @@ impl Program {
         };
         match self {
             Self::Agent(agent) => draw::screen(agent, now),
-            Self::Cat(lines) | Self::Rows(lines) => of(lines),
+            Self::Cat(lines) | Self::Rows(lines) | Self::Receiver { shown: lines, .. } => of(lines),
             Self::Shell(typed) => of(&["Resume this session with: claude --resume".into(), format!("$ {typed}")]),
         }
     }
@@ -60,13 +70,19 @@ impl Program {
     pub(crate) fn cursor(&self) -> (u16, u16) {
         match self {
             Self::Agent(_) => (2, 37),
-            Self::Cat(lines) => {
-                let last = lines.last().map_or(0, |line| line.chars().count());
-                (u16::try_from(last).unwrap_or(0), u16::try_from(lines.len().saturating_sub(1)).unwrap_or(0))
+            Self::Cat(lines) | Self::Rows(lines) | Self::Receiver { shown: lines, .. } => {
+                let rows: Vec<String> = lines.iter().flat_map(|line| draw::wrap(line, draw::COLUMNS)).collect();
+                let column = rows.last().map_or(0, |row| row.width());
+                let row = rows.len().min(draw::ROWS).saturating_sub(1);
+                (u16::try_from(column).unwrap_or(0), u16::try_from(row).unwrap_or(0))
             }
             Self::Shell(typed) => (u16::try_from(typed.len() + 2).unwrap_or(0), 1),
-            Self::Rows(_) => (0, 0),
         }
+    }
+
+    /// Whether what it is sent changes its screen.
+    pub(crate) fn echoes(&self) -> bool {
+        !matches!(self, Self::Rows(_) | Self::Receiver { .. })
     }
 
     /// What it names itself.
@@ -83,6 +99,24 @@ impl Program {
             Self::Agent(agent) => agent.paste(text, is_ours, now, echo),
             Self::Cat(_) | Self::Shell(_) => text.chars().for_each(|c| self.letter(c)),
             Self::Rows(_) => {}
+            Self::Receiver { framed, got, .. } => {
+                // A terminal sends the line ends of a paste as carriage returns.
+                let text = text.replace('\n', "\r");
+                let (start, end) = if *framed { ("\x1b[200~", "\x1b[201~") } else { ("", "") };
+                got.extend([start, &text, end]);
+            }
+        }
+    }
+
+    /// It writes a text; a line feed begins the next row.
+    pub(crate) fn print(&mut self, text: &str) {
+        if let Self::Cat(lines) | Self::Rows(lines) | Self::Receiver { shown: lines, .. } = self {
+            for (number, line) in text.split('\n').enumerate() {
+                match lines.last_mut().filter(|_| number == 0) {
+                    Some(last) => last.push_str(line),
+                    None => lines.push(line.to_owned()),
+                }
+            }
         }
     }
 
@@ -92,6 +126,12 @@ impl Program {
             (Key::Enter, Self::Agent(agent)) => agent.enter(now),
             (Key::BSpace, Self::Agent(agent)) => agent.backspace(),
             (Key::LetterI, Self::Agent(agent)) => agent.write("i", false),
+            (key, Self::Receiver { got, .. }) => got.push(match key {
+                Key::Enter => '\r',
+                Key::Escape => '\x1b',
+                Key::BSpace => '\x7f',
+                Key::LetterI => 'i',
+            }),
             (Key::Enter, _) => self.letter('\n'),
             (Key::LetterI, _) => self.letter('i'),
             (Key::BSpace, Self::Cat(lines)) => {
@@ -117,7 +157,7 @@ impl Program {
             }
             Self::Shell(typed) if letter == '\n' => typed.clear(),
             Self::Shell(typed) => typed.push(letter),
-            Self::Agent(_) | Self::Rows(_) => {}
+            Self::Agent(_) | Self::Rows(_) | Self::Receiver { .. } => {}
         }
     }
 
@@ -125,7 +165,7 @@ impl Program {
     pub(crate) fn process(&self, pid: u32) -> Process {
         let (comm, exe) = match self {
             Self::Agent(_) => ("claude", CLAUDE),
-            Self::Cat(_) => ("cat", "/usr/bin/cat"),
+            Self::Cat(_) | Self::Receiver { .. } => ("cat", "/usr/bin/cat"),
             Self::Shell(_) => ("bash", "/usr/bin/bash"),
             Self::Rows(_) => ("less", "/usr/bin/less"),
         };

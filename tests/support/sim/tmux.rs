@@ -1,6 +1,7 @@
 //! The simulated tmux as the watcher sees it: lists, screens, and acts that are checked and done in one step.
 
 use std::cell::{Ref, RefCell, RefMut};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -111,6 +112,9 @@ impl Tmux for SimTmux {
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
         const DOING: &str = "reading screens";
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
         match self.call(READ_DEADLINE, DOING).await? {
             Some(lost) => Err(hidden(lost, DOING)),
             None => self.machine.borrow_mut().capture(requests),
@@ -142,6 +146,9 @@ impl Tmux for SimTmux {
 
     async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError> {
         const DOING: &str = "clearing bells";
+        if windows.is_empty() {
+            return Ok(());
+        }
         let lost = self.call(READ_DEADLINE, DOING).await?;
         let outcome = self.machine.borrow_mut().clear_bells(windows);
         self.stirred.notify_one();
@@ -150,6 +157,17 @@ impl Tmux for SimTmux {
             None => outcome,
         }
     }
+}
+
+/// The first and the last row that tmux shows of a screen when it is asked for these: what lies below the screen is its
+/// last row, what is no small number counts as not said, and the order does not matter.
+fn shown(asked: Option<(u16, u16)>, rows: usize) -> (usize, usize) {
+    let bottom = rows.saturating_sub(1);
+    let row = |number: u16, otherwise| {
+        if i16::try_from(number).is_ok() { usize::from(number).min(bottom) } else { otherwise }
+    };
+    let (first, last) = asked.map_or((0, bottom), |(first, last)| (row(first, 0), row(last, bottom)));
+    (first.min(last), first.max(last))
 }
 
 /// Refuses what the real client would not send.
@@ -179,9 +197,15 @@ impl Machine {
         let now = self.now();
         let Some(server) = &mut self.server else { return Err(no_server()) };
         let mut panes = Vec::with_capacity(server.places.len());
+        let mut listed = BTreeSet::new();
+        let ringing: BTreeSet<WindowId> =
+            server.sessions.iter().flat_map(|session| &session.ringing).copied().collect();
         for session in &server.sessions {
             for (index, id) in &session.windows {
                 let Some(window) = server.windows.get_mut(id) else { continue };
+                if !listed.insert(*id) {
+                    continue;
+                }
                 if window.panes.iter().any(|pane| pane.dead.is_none() && pane.is_busy()) {
                     window.activity = Timestamp::from_secs(now.at.secs());
                 }
@@ -204,7 +228,7 @@ impl Machine {
                     cursor: pane.program.cursor(),
                     size: (u16::try_from(draw::COLUMNS).unwrap_or(0), u16::try_from(draw::ROWS).unwrap_or(0)),
                     history: 0,
-                    bell: window.bell,
+                    bell: ringing.contains(id),
                     title: pane.program.title().to_owned(),
                 }));
             }
@@ -221,9 +245,8 @@ impl Machine {
         let answer = |request: &CaptureRequest| {
             let Some(pane) = self.pane(request.pane) else { return Capture::Gone };
             let rows = pane.screen(now);
-            let (first, last) =
-                request.rows.map_or((0, rows.len()), |(first, last)| (usize::from(first), usize::from(last) + 1));
-            let rows = rows.get(first..last.min(rows.len())).unwrap_or_default();
+            let (first, last) = shown(request.rows, rows.len());
+            let rows = rows.get(first..=last).unwrap_or_default();
             Capture::Rows(rows.iter().map(if request.styled { draw::styled } else { draw::plain }).collect())
         };
         Ok(requests.iter().map(answer).collect())
@@ -288,7 +311,7 @@ impl Machine {
         match act {
             Act::Paste(text) => {
                 let text = text.trim_end_matches('\n').to_owned();
-                self.with_pane(pane, |pane| pane.program.paste(&text, true, now, echo));
+                self.feed(pane, |program| program.paste(&text, true, now, echo));
             }
             Act::Press(keys) => {
                 for key in keys {
@@ -296,39 +319,37 @@ impl Machine {
                         self.weather.swallow_enters -= 1;
                         continue;
                     }
-                    self.with_pane(pane, |pane| pane.program.press(*key, now));
+                    self.feed(pane, |program| program.press(*key, now));
                 }
             }
         }
     }
 
+    /// Gives a program its input, which is no activity unless it shows it.
+    fn feed(&mut self, pane: PaneId, input: impl FnOnce(&mut Program)) {
+        if self.pane(pane).is_some_and(|pane| pane.program.echoes()) {
+            self.with_pane(pane, |pane| input(&mut pane.program));
+        } else {
+            self.with_quiet_pane(pane, |pane| input(&mut pane.program));
+        }
+    }
+
     fn clear_bells(&mut self, windows: &[WindowId]) -> Result<(), TmuxError> {
-        let mut cleared = Vec::new();
+        let mut cleared = BTreeSet::new();
         let mut refused = false;
         let Some(server) = &mut self.server else { return Err(no_server()) };
-        for session in &server.sessions {
-            if !session.windows.values().any(|window| windows.contains(window)) {
+        for session in &mut server.sessions {
+            if !session.ringing.iter().any(|window| windows.contains(window)) {
                 continue;
             }
-            let ringing: Vec<WindowId> = session
-                .windows
-                .values()
-                .filter(|id| server.windows.get(id).is_some_and(|window| window.bell))
-                .copied()
-                .collect();
-            if ringing.iter().any(|window| !windows.contains(window)) {
+            if session.ringing.iter().any(|window| !windows.contains(window)) {
                 refused = true;
                 continue;
             }
-            for id in ringing {
-                if let Some(window) = server.windows.get_mut(&id) {
-                    window.bell = false;
-                    cleared.push(id);
-                }
-            }
+            cleared.append(&mut session.ringing);
         }
         if !cleared.is_empty() {
-            self.happened.push(Happening::BellsCleared(cleared));
+            self.happened.push(Happening::BellsCleared(cleared.into_iter().collect()));
         }
         if refused {
             return Err(TmuxError::Refused { doing: "clearing bells", stderr: "another window rings".into() });
