@@ -5,7 +5,7 @@ use nexus_watcher::logic::snapshot::PaneFacts;
 use nexus_watcher::logic::time::Timestamp;
 use nexus_watcher::sys::tmux::{Tmux as _, TmuxError};
 
-use crate::support::world::ask::{done, ends, enter, facts, guarded, panes, ring, ringing, shows, text};
+use crate::support::world::ask::{done, enter, facts, guarded, panes, ring, ringing, shows, text};
 use crate::support::world::{Program, World, until};
 
 pub(crate) async fn a_bell_stands_until_it_is_cleared<W: World>(world: &W) {
@@ -128,8 +128,7 @@ pub(crate) async fn what_is_no_output_leaves_no_stamp<W: World>(world: &W) {
     world.synchronize(pane, false);
     world.rename(pane, "v");
     done(world, &guarded(world, pane, enter()).await).await;
-    world.terminate(pane);
-    ends(world, pane).await;
+    world.terminate(pane).await;
     assert_eq!(text(world, pane).await.len(), 1, "its screen has changed");
     world.respawn(pane);
     assert_eq!(text(world, pane).await.len(), 0, "and once more");

@@ -5,7 +5,7 @@ use nexus_watcher::logic::snapshot::DeadPane;
 use nexus_watcher::sys::tmux::{ActRefusal, GuardedAct};
 
 use crate::support::world::ask::{
-    done, ends, enter, facts, guarded, paste, receives_only, refused, rows, shows, text, whole,
+    done, enter, facts, guarded, paste, receives_only, refused, rows, shows, text, whole,
 };
 use crate::support::world::{Program, SIZE, World};
 
@@ -14,8 +14,7 @@ pub(crate) async fn an_ended_program_leaves_its_pane_and_how_it_ended<W: World>(
     let pane = world.open("main", "w", Program::Shows(vec!["one", "two"])).await;
     let before = facts(world, pane).await;
     assert_eq!(before.dead, None);
-    world.terminate(pane);
-    ends(world, pane).await;
+    world.terminate(pane).await;
     let after = facts(world, pane).await;
     assert_eq!(after.dead, Some(DeadPane { status: None, signal: Some(15) }));
     assert_eq!(facts(world, ended).await.dead, Some(DeadPane { status: Some(7), signal: None }));
@@ -107,8 +106,7 @@ pub(crate) async fn the_first_reason_is_told<W: World>(world: &W) {
     world.copy_mode(pane, true);
     refused(world, &stranger, ActRefusal::InMode).await;
     world.copy_mode(pane, false);
-    world.terminate(pane);
-    ends(world, pane).await;
+    world.terminate(pane).await;
     refused(world, &stranger, ActRefusal::Dead).await;
     world.close(pane);
     refused(world, &stranger, ActRefusal::Gone).await;

@@ -75,14 +75,6 @@ pub(crate) async fn receives_only<W: World>(world: &W, pane: PaneId, mark: &str)
     receives(world, pane, mark).await;
 }
 
-/// Waits until a pane's program has ended, and how is known: tmux tells first that it has.
-pub(crate) async fn ends<W: World>(world: &W, pane: PaneId) {
-    until("its end", async || {
-        facts(world, pane).await.dead.filter(|dead| dead.status.is_some() || dead.signal.is_some())
-    })
-    .await;
-}
-
 /// The windows that ring.
 pub(crate) async fn ringing<W: World>(world: &W) -> Vec<WindowId> {
     panes(world).await.into_iter().filter(|facts| facts.bell).map(|facts| facts.window).collect()

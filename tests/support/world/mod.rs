@@ -58,8 +58,8 @@ pub(crate) trait World: Sized {
     fn split(&self, pane: PaneId) -> PaneId;
     /// Ends a pane's process, and starts `cat` in its place.
     fn respawn(&self, pane: PaneId);
-    /// Ends a pane's program with SIGTERM.
-    fn terminate(&self, pane: PaneId);
+    /// Ends a pane's program with SIGTERM; returns when it is known how it ended.
+    async fn terminate(&self, pane: PaneId);
     /// Closes a pane's window.
     fn close(&self, pane: PaneId);
     /// Gives a pane's window another name.

@@ -30,6 +30,16 @@ impl<const CONTROL: bool> RealWorld<CONTROL> {
         self.server.path(&format!("file-{number}"))
     }
 
+    /// Waits until tmux knows how a pane's program ended. tmux 3.3a sometimes overlooks the end of a child until the next
+    /// one ends, and leaves the pane dead without a status so long.
+    async fn ends(&self, pane: PaneId) {
+        until("its end", async || {
+            self.server.run(&["run-shell", "true"]);
+            (!self.server.format(pane, "#{pane_dead_status}#{pane_dead_signal}").is_empty()).then_some(())
+        })
+        .await;
+    }
+
     /// Runs a command whose target is a pane or its window.
     fn on(&self, pane: PaneId, command: &[&str], rest: &[&str]) -> String {
         let target = pane.to_string();
@@ -97,8 +107,7 @@ impl<const CONTROL: bool> World for RealWorld<CONTROL> {
             until(sign, async || shows().then_some(())).await;
         }
         if matches!(program, Program::Ends(_)) {
-            until("its end", async || (!self.server.format(pane, "#{pane_dead_status}").is_empty()).then_some(()))
-                .await;
+            self.ends(pane).await;
         }
         self.files.borrow_mut().insert(pane, file);
         pane
@@ -112,8 +121,9 @@ impl<const CONTROL: bool> World for RealWorld<CONTROL> {
         self.on(pane, &["respawn-pane", "-k"], &["exec cat"]);
     }
 
-    fn terminate(&self, pane: PaneId) {
+    async fn terminate(&self, pane: PaneId) {
         TestTmux::signal(self.server.pane_pid(pane), "-TERM");
+        self.ends(pane).await;
     }
 
     fn close(&self, pane: PaneId) {

@@ -70,7 +70,7 @@ impl World for SimWorld {
         self.0.touch().respawn(pane, Simulated::cat());
     }
 
-    fn terminate(&self, pane: PaneId) {
+    async fn terminate(&self, pane: PaneId) {
         self.0.touch().end_program_by(pane, SIGTERM);
     }
 
