@@ -58,6 +58,8 @@ const FORMS: &[(&str, &str)] = &[
     (r"last-full-state-canonical\.txt", r"(?s).*---snapshot---.*"),
     (r"heartbeat/[^/]+\.json", r#"\{.*"state":"[a-z_-]+".*"last_activity":\d+.*\}\n?"#),
     (r"decisions/[^/]+\.[0-9a-f]{12}(\.handled)?\.json", r#"\{.*"fingerprint":\s*"[0-9a-f]{12}".*\}\n?"#),
+    (r"last-prelude\.ts", r"\d+(\.\d+)?\n"),
+    ("watcher\\.log", r"(\[ISO\] .*\n)+"),
     (r"action-log\.jsonl(\.\d+)?", r#"(\{"ts":"ISO","agent":"[^"]+","event":"[a-z-]+".*\}\n)+"#),
 ];
 

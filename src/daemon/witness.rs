@@ -7,6 +7,7 @@ use super::outside::Outside;
 use crate::logic::delivery::{Mark, Pasted, Proof, ProofBy};
 use crate::logic::ids::{PaneId, Signature, WindowName};
 use crate::logic::inbox::stems;
+use crate::logic::snapshot::FileStamp;
 use crate::sys::files::{self, MAX_STATE_BYTES};
 use crate::sys::hook_files;
 use crate::sys::transcript::{self, Found, Wanted};
@@ -99,6 +100,8 @@ impl Watch {
 struct Stamp {
     at_s: i64,
     session: String,
+    /// When the file was written, which is finer than its whole seconds.
+    written: FileStamp,
 }
 
 impl Watch {
@@ -107,23 +110,27 @@ impl Watch {
     fn last_stamp<T>(&self, out: &Outside<T>) -> Option<Stamp> {
         let session = hook_files::read_heartbeat(&out.state, &self.window, self.pane).ok()??.heartbeat.session_id;
         let stamp = read_stamp(out, &self.window).filter(|stamp| stamp.session == session);
-        Some(stamp.unwrap_or(Stamp { at_s: i64::MIN, session }))
+        Some(stamp.unwrap_or(Stamp { at_s: i64::MIN, session, written: FileStamp::Absent }))
     }
 
     /// Whether the hook stamped a prompt of the same session since the paste.
     fn has_new_stamp<T>(&self, out: &Outside<T>) -> bool {
-        // A stamp counts whole seconds, so that a second prompt within one proves nothing.
         let (Some(before), Some(now)) = (&self.stamped, read_stamp(out, &self.window)) else { return false };
-        now.session == before.session && !now.session.is_empty() && now.at_s > before.at_s
+        // A stamp counts whole seconds: a second prompt within one is known by the time of the file.
+        let is_later = now.at_s > before.at_s || (now.at_s == before.at_s && now.written != before.written);
+        now.session == before.session && !now.session.is_empty() && is_later
     }
 }
 
 fn read_stamp<T>(out: &Outside<T>, window: &WindowName) -> Option<Stamp> {
-    let text = stems(window).iter().find_map(|stem| {
-        files::read_text(&out.state.at(format!("user-prompt/{stem}")), MAX_STATE_BYTES).ok().flatten()
+    let (written, text) = stems(window).iter().find_map(|stem| {
+        let path = out.state.at(format!("user-prompt/{stem}"));
+        // The time first: if the file is written between the two, the next look sees another time.
+        let written = files::stamp(&path);
+        Some((written, files::read_text(&path, MAX_STATE_BYTES).ok().flatten()?))
     })?;
     let (at_s, session) = text.trim().split_once('\t')?;
-    Some(Stamp { at_s: at_s.parse().ok()?, session: session.to_owned() })
+    Some(Stamp { at_s: at_s.parse().ok()?, session: session.to_owned(), written })
 }
 
 /// Whether the prompt hook wrote a receipt for exactly this signature.
