@@ -58,18 +58,26 @@ built=${CARGO_TARGET_DIR:-$tree/target}/$profile
 case "$bin$share$unit$root" in *$'\n'*|*$'\t'*) die 2 "paths with tabs or line breaks are not supported" ;; esac
 
 # ---------------------------------------------------------------- what was put where
-# One line a file: its path, the hash of what we put there, and the name of the copy of what had stood there, or "-".
+# One line a file: its path, the hash of what we put there (while it is being replaced, also that of what we had put
+# there before, after a comma), and the name of the copy of what had stood there, or "-". A line is written before what
+# it says is done, so that whoever comes after a crash finds it.
 
 hash_of() { sha256sum -- "$1" 2>/dev/null | cut -d' ' -f1; }
 is_there() { [ -e "$1" ] || [ -L "$1" ]; }
 row_of() { [ ! -f "$manifest" ] || awk -F'\t' -v path="$1" '$1 == path { print; exit }' "$manifest"; }
 
+# Whether what stands at a path has one of these hashes.
+has_hash() {
+  local hash
+  hash=$(hash_of "$1")
+  case ",$2," in *",${hash:-none},"*) return 0 ;; *) return 1 ;; esac
+}
+
 # Writes a row, replacing the one of the same path; with one argument, removes it.
 record() {
-  local new=$manifest.new.$$
   { [ ! -f "$manifest" ] || awk -F'\t' -v path="$1" '$1 != path' "$manifest"
-    [ $# = 1 ] || printf '%s\t%s\t%s\n' "$@"; } >"$new"
-  mv -f -- "$new" "$manifest"
+    [ $# = 1 ] || printf '%s\t%s\t%s\n' "$@"; } >"$manifest.new"
+  mv -f -- "$manifest.new" "$manifest"
 }
 
 # Makes a directory, and notes those that were not there, so that the undo can remove them if they are empty.
@@ -78,41 +86,47 @@ make_dir() {
   local dir=$1
   [ ! -d "$dir" ] || return 0
   make_dir "$(dirname "$dir")"
+  if [ -d "$records" ]; then printf '%s\n' "$dir" >>"$records/directories"; else made+=("$dir"); fi
   mkdir -- "$dir" || die 1 "cannot make $dir"
-  made+=("$dir")
-  if [ -d "$records" ]; then printf '%s\n' "${made[@]}" >>"$records/directories"; made=(); fi
+  if [ "$dir" = "$records" ]; then printf '%s\n' "${made[@]}" >>"$records/directories"; fi
 }
 
 # Puts a file in place: place FROM TO MODE. What stands there and is not ours is kept aside.
 place() {
-  local from=$1 to=$2 mode=$3 row old_hash kept=- new=$2.new.$$ wanted
+  local from=$1 to=$2 mode=$3 row old_hash='' kept=- new=$2.nexus-new wanted
   wanted=$(hash_of "$from")
   row=$(row_of "$to")
   [ ! -d "$to" ] || die 1 "$to is a directory; move it away"
-  if [ -n "$row" ]; then
-    kept=${row##*$'\t'} old_hash=$(cut -f2 <<<"$row")
-    if is_there "$to" && [ "$(hash_of "$to")" = "$wanted" ]; then say "unchanged  $to"; return 0; fi
-    if is_there "$to" && [ "$(hash_of "$to")" != "$old_hash" ]; then
+  if [ -n "$row" ]; then kept=${row##*$'\t'} old_hash=$(cut -f2 <<<"$row"); fi
+  if [ -n "$row" ] && { [ "$kept" = - ] || is_there "$records/replaced/$kept"; }; then
+    if is_there "$to" && [ "$wanted" = "$old_hash" ] && has_hash "$to" "$wanted"; then say "unchanged  $to"; return 0; fi
+    if is_there "$to" && ! has_hash "$to" "$old_hash"; then
       cp -P -- "$to" "$to.yours" && say "kept       $to.yours, which you had changed"
     fi
   elif is_there "$to"; then
     make_dir "$records/replaced"
     kept=$(printf %s "$to" | sha256sum | cut -c1-16)
-    cp -Pp -- "$to" "$records/replaced/$kept" || die 1 "cannot keep a copy of $to"
+    record "$to" "$wanted" "$kept"
+    { rm -f -- "$records/replaced/$kept.new" && cp -Pp -- "$to" "$records/replaced/$kept.new" &&
+      mv -f -- "$records/replaced/$kept.new" "$records/replaced/$kept"; } || die 1 "cannot keep a copy of $to"
     say "keeping    a copy of $to, which is not ours"
   fi
   make_dir "$(dirname "$to")"
-  # What we are about to do is written down first: an undo after a crash finds it.
-  record "$to" "$wanted" "$kept"
-  cp -- "$from" "$new" && chmod "$mode" "$new" && mv -f -- "$new" "$to" || { rm -f -- "$new"; die 1 "cannot write $to"; }
+  record "$to" "$wanted${old_hash:+,$old_hash}" "$kept"
+  { rm -f -- "$new" && cp -- "$from" "$new" && chmod "$mode" "$new" && mv -f -- "$new" "$to"; } ||
+    { rm -f -- "$new"; die 1 "cannot write $to"; }
+  [ -z "$old_hash" ] || record "$to" "$wanted" "$kept"
   say "installed  $to"
 }
 
 # Takes a file back: what had stood there before returns.
 take_back() {
   local path=$1 wanted=$2 kept=$3
-  if is_there "$path" && [ "$(hash_of "$path")" != "$wanted" ]; then
-    if [ "$kept" != - ] && [ "$(hash_of "$path")" = "$(hash_of "$records/replaced/$kept")" ]; then
+  rm -f -- "$path.nexus-new" "$records/replaced/$kept.new"
+  if is_there "$path" && ! has_hash "$path" "$wanted"; then
+    if [ "$kept" != - ] && ! is_there "$records/replaced/$kept"; then
+      say "is back    $path"
+    elif [ "$kept" != - ] && [ "$(hash_of "$path")" = "$(hash_of "$records/replaced/$kept")" ]; then
       rm -f -- "$records/replaced/$kept"
     else
       say "left       $path, which was changed since$([ "$kept" = - ] || printf '; what had stood there is in %s' "$records/replaced/$kept")"
@@ -177,7 +191,7 @@ build_programs() {
 }
 
 plan() {
-  say "would build ($profile) and put, replacing what is there by rename and keeping a copy of what is not ours:"
+  say "would $([ $build = 0 ] || printf 'build (%s) and ' "$profile")put, replacing what is there by rename and keeping a copy of what is not ours:"
   say "  $bin/ng"
   say "  $bin/nexus-watcher"
   say "  $share/bash-completion/completions/ng"
@@ -228,26 +242,33 @@ install() {
 
 undo() {
   local path wanted kept dir
-  [ -f "$manifest" ] || { say "Nothing is installed below $prefix."; return 0; }
+  if ! [ -f "$manifest" ] && ! [ -f "$records/directories" ]; then
+    if [ $dry = 0 ]; then rmdir -- "$records" 2>/dev/null || true; fi
+    say "Nothing is installed below $prefix."
+    return 0
+  fi
   if [ $dry = 1 ]; then
     while IFS=$'\t' read -r path wanted kept; do
       if [ "$kept" = - ]; then say "would remove    $path"; else say "would put back  $path"; fi
-    done <"$manifest"
+    done < <(rows)
     return 0
   fi
   while IFS=$'\t' read -r path wanted kept; do
     case $path in *.service) if has_manager; then systemctl --user --quiet disable --now "$(basename "$path")" 2>/dev/null || true; fi ;; esac
-  done <"$manifest"
-  while IFS=$'\t' read -r path wanted kept <&3; do take_back "$path" "$wanted" "$kept"; done 3< <(cat -- "$manifest")
+  done < <(rows)
+  while IFS=$'\t' read -r path wanted kept <&3; do take_back "$path" "$wanted" "$kept"; done 3< <(rows)
   if has_manager; then systemctl --user daemon-reload; fi
-  rm -f -- "$manifest"
-  # Directories that we made and that nobody else uses by now, the deepest first.
-  if [ -f "$records/directories" ]; then mapfile -t made < <(sort -r -- "$records/directories"); rm -f -- "$records/directories"; fi
-  rmdir -- "$records/replaced" 2>/dev/null || true
+  # Directories that we made and that nobody else uses by now, the deepest first. Those of the records go last.
+  if [ -f "$records/directories" ]; then mapfile -t made < <(sort -r -- "$records/directories"); fi
+  for dir in ${made[@]+"${made[@]}"}; do rmdir -- "$dir" 2>/dev/null || true; done
+  rm -f -- "$manifest" "$manifest.new"
+  rm -f -- "$records/directories"
   rmdir -- "$records" 2>/dev/null || say "left       $records, which holds copies of what had been replaced"
   for dir in ${made[@]+"${made[@]}"}; do rmdir -- "$dir" 2>/dev/null || true; done
   say "Configuration, state and a watcher that the launcher started are left as they are."
 }
+
+rows() { [ ! -f "$manifest" ] || cat -- "$manifest"; }
 
 if [ $action = undo ]; then undo
 elif [ $dry = 1 ]; then plan

@@ -191,6 +191,82 @@ fn what_was_changed_since_is_kept_by_an_upgrade_and_left_by_the_undo() {
     assert_eq!(files, ["_ng", "_ng.yours"]);
 }
 
+/// Stands in for `ng`, whose size would make many installs slow.
+const SMALL_NG: &str = "#!/bin/sh\ncase \"$*\" in *--list) echo send ;; *) echo \"$*\" ;; esac\n";
+
+/// What the script calls to change something.
+const CHANGERS: [&str; 6] = ["chmod", "cp", "mkdir", "mv", "rm", "rmdir"];
+
+/// Has the script killed before (or after) the nth call by which it changes something; `None` ends that.
+fn kill_at(home: &Home, nth: Option<(usize, bool)>) {
+    for program in CHANGERS {
+        let path = home.at("path").join(program);
+        let _none = fs::remove_file(&path);
+        let real =
+            ["/usr/bin", "/bin"].iter().map(|dir| Path::new(dir).join(program)).find(|path| path.exists()).unwrap();
+        let Some((nth, is_after)) = nth else {
+            std::os::unix::fs::symlink(real, path).unwrap();
+            continue;
+        };
+        let (calls, real) = (home.at("calls"), real.display());
+        let (first, last) = if is_after { (format!("{real} \"$@\""), ":") } else { (":".into(), "exit 1") };
+        let kill = format!(
+            "#!/bin/sh\necho >>'{0}'\ncount=0; while read -r _; do count=$((count + 1)); done <'{0}'\n[ $count = {nth} ] || exec {real} \"$@\"\n{first}\nkill -9 $PPID\n{last}\n",
+            calls.display()
+        );
+        home.program(&format!("path/{program}"), &kill);
+    }
+    let _none = fs::remove_file(home.at("calls"));
+}
+
+#[test]
+fn an_install_or_an_undo_that_was_killed_is_undone_whole() {
+    let home = Home::new();
+    home.program("target/debug/ng", SMALL_NG);
+    home.program("home dir/.local/bin/ng", "#!/bin/sh\necho mine\n");
+    home.write("home dir/.local/share/other", "other");
+    let before = home.everything();
+    let mut deaths = 0;
+    for is_undo in [false, true] {
+        for nth in (1..40).map(|nth| (nth, nth % 2 == 0)) {
+            if is_undo {
+                check(&home, &[], 0);
+            }
+            kill_at(&home, Some(nth));
+            let killed = home.run(if is_undo { &["--undo"] } else { &[] });
+            kill_at(&home, None);
+            deaths += usize::from(killed.status.code().is_none());
+            let said = check(&home, &["--undo"], 0);
+            assert!(!said.contains("changed since"), "{is_undo} {nth:?}:\n{said}");
+            assert_eq!(home.everything(), before, "{is_undo} {nth:?}:\n{said}");
+        }
+    }
+    assert!(deaths > 60, "{deaths}");
+}
+
+#[test]
+fn an_upgrade_that_was_killed_is_finished_by_the_next_or_undone() {
+    let home = Home::new();
+    home.program("target/debug/ng", SMALL_NG);
+    home.write("home dir/.local/share/other", "other");
+    let before = home.everything();
+    for (round, nth) in (1..12).flat_map(|nth| [(nth, false), (nth, true)]).enumerate() {
+        home.program("target/debug/nexus-watcher", &format!("{WATCHER}# old {round}\n"));
+        check(&home, &[], 0);
+        home.program("target/debug/nexus-watcher", &format!("{WATCHER}# new {round}\n"));
+        kill_at(&home, Some(nth));
+        home.run(&[]);
+        kill_at(&home, None);
+        if round % 2 == 0 {
+            let said = check(&home, &[], 0);
+            assert!(!said.contains("you had changed"), "{nth:?}:\n{said}");
+        }
+        let said = check(&home, &["--undo"], 0);
+        assert!(!said.contains("changed since"), "{nth:?}:\n{said}");
+        assert_eq!(home.everything(), before, "{nth:?}:\n{said}");
+    }
+}
+
 /// A program that runs until it is dropped.
 struct Running(Child);
 
