@@ -747,6 +747,10 @@ fn ng_config_get_prints_a_value_alone() {
     assert_eq!(get("monitor.target_window"), (0, "orchestrator\n".into(), String::new()));
     assert_eq!(get("monitor.tmux.sessions"), (0, "a\nb\n".into(), String::new()));
     assert_eq!(get("status_surface.feed"), (0, "\n".into(), String::new()));
+    for block in ["monitor", "monitor.tmux"] {
+        let (code, said, complaint) = get(block);
+        assert!(code == 2 && said.is_empty() && complaint.contains("is a block of keys"), "{complaint}");
+    }
     assert_eq!(
         get("monitor.tmux.session"),
         (

@@ -162,6 +162,10 @@ fn no_way_to_replace_or_remove_the_file_loses_the_configuration() {
     fs::rename(&draft, &path).unwrap();
     wait_in_force(&fleet, ring, &22.into());
 
+    fs::write(&path, "\n").unwrap();
+    fleet.wait("the emptied file to be told", || problems("the file is empty"));
+    assert_eq!(record(&fleet)["keys"][ring], 22);
+
     fs::remove_file(&path).unwrap();
     fleet.wait("the missing file to be told", || problems("the file is gone"));
     assert_eq!(record(&fleet)["keys"][ring], 22);

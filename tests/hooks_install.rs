@@ -139,10 +139,13 @@ fn an_install_keeps_all_else_and_its_undo_brings_the_bytes_back() {
 #[test]
 fn the_copy_brings_back_what_an_edit_could_not() {
     let person = Person::new("2.1.332");
-    person.write("{ \n\n }");
-    person.hooks(&["install", "--user"]);
-    assert_eq!(person.hooks(&["uninstall", "--user"]).0, 0);
-    assert_eq!(person.text(), "{ \n\n }");
+    for before in ["{ \n\n }", "", "\n"] {
+        person.write(before);
+        person.hooks(&["install", "--user"]);
+        assert_eq!(person.hooks(&["uninstall", "--user"]).0, 0);
+        assert_eq!(person.text(), before);
+        assert_eq!(fs::read_dir(person.path(".claude")).unwrap().count(), 1, "nothing beside it");
+    }
 }
 
 #[test]
@@ -239,6 +242,7 @@ fn a_link_stays_a_link_and_a_read_only_file_is_refused() {
     fs::set_permissions(person.path("dotfiles/claude.json"), fs::Permissions::from_mode(0o444)).unwrap();
     let (code, text) = person.hooks(&["install", "--user"]);
     assert!(code == 1 && text.contains("read-only"), "{text}");
+    assert_eq!(fs::read_dir(person.path("dotfiles")).unwrap().count(), 1, "no copy of what was not changed");
     fs::remove_file(person.path("dotfiles/claude.json")).unwrap();
     let (code, text) = person.hooks(&["install", "--user"]);
     assert!(code == 1 && text.contains("link to ../dotfiles/claude.json"), "{text}");

@@ -187,6 +187,9 @@ fn no_such_key(path: &str) -> String {
     if keys::fate(path).is_some() {
         return format!("{path} is known, but not used by this version, so it has no value");
     }
+    if keys::is_section(path) {
+        return format!("{path:?} is a block of keys, not one; `ng config show | grep '^{path}[.]'` lists them");
+    }
     match keys::nearest_key(path) {
         Some(near) => format!("there is no key {path:?} (did you mean {near}?)"),
         None => format!("there is no key {path:?} (`ng config show` lists them)"),

@@ -51,7 +51,7 @@ fn look(invocation: &Invocation, now: &Now) -> anyhow::Result<(StateDir, Situati
         .with_context(|| format!("looking into the state directory {}", state.path().display()))?;
     let cutoff = supervise::dead_cutoff(settings.interval);
     let situation = Situation {
-        judgement: judge(&seen.facts, settings.interval, Some(cutoff)),
+        judgement: judge(&seen.facts, settings.interval, settings.heartbeat_tick, Some(cutoff)),
         is_stopped: state.at(STOP_FILE).exists(),
         observes: instance::observing(&state).is_some(),
     };

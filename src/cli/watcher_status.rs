@@ -62,7 +62,7 @@ fn answer(invocation: &Invocation, with_scheduler: bool) -> anyhow::Result<Verdi
     let seen = liveness::look(&state, &now).with_context(|| {
         format!("looking into the state directory {}; check its path and permissions", state.path().display())
     })?;
-    let judgement = judge(&seen.facts, settings.interval, None);
+    let judgement = judge(&seen.facts, settings.interval, settings.heartbeat_tick, None);
     let mut status = Status::new(&seen, &judgement, &Here::look(), archived(&state));
     status.delivery = delivery(&state);
     status.degraded = degraded(&state, &seen, judgement.verdict, &now);
@@ -306,7 +306,8 @@ mod tests {
     }
 
     fn lines(seen: &Liveness) -> Vec<String> {
-        Status::new(seen, &judge(&seen.facts, Duration::from_secs(60), None), &here(), 12).lines()
+        Status::new(seen, &judge(&seen.facts, Duration::from_secs(60), Duration::from_secs(20), None), &here(), 12)
+            .lines()
     }
 
     fn nothing() -> Liveness {

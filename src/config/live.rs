@@ -15,7 +15,7 @@ use super::error::{ConfigError, Place, Problem};
 use super::in_force::{self, Record, Waiting};
 use super::keys::{Key, Reload as Class};
 use super::load::{self, Change, Flag, Loaded};
-use super::loaded::Reload;
+use super::loaded::{Origin, Reload};
 use super::resolved::Settings;
 use super::stamp::Stamp;
 use crate::logic::time::{Now, Timestamp};
@@ -270,8 +270,8 @@ impl Follower {
 
     /// What the file comes to.
     ///
-    /// Errors: as at the start, and where the file that is in force has gone: what would be read instead of it, or the
-    /// defaults, is not what anybody asked for.
+    /// Errors: as at the start, and where the file that is in force has gone or is empty by now: what would be read
+    /// instead of it, or the defaults, is not what anybody asked for. An editor without space leaves an empty file.
     fn load(&self) -> Result<Reload, ConfigError> {
         let settings = &self.running.settings;
         let found = self.find()?;
@@ -288,6 +288,15 @@ impl Follower {
         }
         let mut loaded =
             load::load_file(self.origins.env.as_ref(), &settings.root, found.as_deref(), &self.origins.cwd)?;
+        let is_set = |loaded: &Loaded| loaded.values.iter().any(|setting| setting.origin == Origin::File);
+        if let Some(path) = found.filter(|_| loaded.is_blank() && is_set(&self.running)) {
+            return Err(ConfigError::from(Problem {
+                place: Place::File { path, at: None },
+                key: None,
+                what: "the file is empty".into(),
+                hint: Some("write it again; a restart would go on with the defaults".into()),
+            }));
+        }
         for flag in &self.origins.flags {
             loaded = loaded.with_flag(flag)?;
         }

@@ -45,6 +45,11 @@ impl Loaded {
         yaml::position(&source.text, source.routes.get(setting.key.path)?, Half::Key)
     }
 
+    /// Whether a file was read in which nothing is written, not even a comment.
+    pub(super) fn is_blank(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.text.trim().is_empty())
+    }
+
     /// Makes the settings of the values.
     ///
     /// Errors: values that do not go together, each blamed where it was set.

@@ -244,6 +244,7 @@ mod tests {
     use crate::sys::ticker::Ticker;
 
     const INTERVAL: Duration = Duration::from_secs(60);
+    const TICK: Duration = Duration::from_secs(20);
 
     fn state() -> (tempfile::TempDir, StateDir) {
         let dir = tempfile::tempdir().unwrap();
@@ -256,7 +257,7 @@ mod tests {
         let (dir, _) = state();
         let state = StateDir::new(dir.path().join("never made"));
         let seen = look(&state, &Clock::System.now()).unwrap();
-        assert_eq!(judge(&seen.facts, INTERVAL, None).verdict, Verdict::NoHeartbeat);
+        assert_eq!(judge(&seen.facts, INTERVAL, TICK, None).verdict, Verdict::NoHeartbeat);
         assert!(!state.path().exists(), "looking makes nothing");
     }
 
@@ -274,11 +275,11 @@ mod tests {
         let seen = look(&state, &now).unwrap();
         // This test program is not the watcher's, so the held lock is what vouches for it.
         assert_eq!((seen.facts.holder, seen.facts.lock), (Identity::NotWatcher, LockState::Held));
-        assert_eq!(judge(&seen.facts, INTERVAL, None).verdict, Verdict::Up);
+        assert_eq!(judge(&seen.facts, INTERVAL, TICK, None).verdict, Verdict::Up);
         assert_eq!((seen.pid, seen.target.as_deref()), (Some(std::process::id()), Some("orch")));
         drop((ticker, lock));
         let seen = look(&state, &now).unwrap();
-        assert_eq!(judge(&seen.facts, INTERVAL, None).verdict, Verdict::Down);
+        assert_eq!(judge(&seen.facts, INTERVAL, TICK, None).verdict, Verdict::Down);
         remove_ours(&state).unwrap();
         assert_eq!(recorded_pid(&state), None);
         assert!(!state.at(PID_LOCK_FILE).exists());
@@ -316,7 +317,11 @@ mod tests {
         }
         let seen = look(&state, &Clock::System.now()).unwrap();
         assert_eq!((seen.pid, seen.facts.holder), (None, Identity::CannotTell));
-        assert_eq!(judge(&seen.facts, INTERVAL, None).verdict, Verdict::Up, "fresh, and nothing says that it is dead");
+        assert_eq!(
+            judge(&seen.facts, INTERVAL, TICK, None).verdict,
+            Verdict::Up,
+            "fresh, and nothing says that it is dead"
+        );
     }
 
     #[test]

@@ -63,7 +63,10 @@ impl SettingsFile {
     }
 
     /// Keeps what was read as the copy from before the first change, with the file's mode.
+    ///
+    /// Errors: also where the file itself may not be replaced; then no copy is made.
     pub fn set_aside(&self) -> io::Result<()> {
+        self.check()?;
         match &self.text {
             Some(text) => self.write(&self.aside(), text),
             None => files::remove(&self.aside()),

@@ -132,9 +132,13 @@ fn not_settings(file: &SettingsFile, mistake: &hook::Mistake) -> anyhow::Error {
     )
 }
 
-/// The settings as a value.
+/// The settings as a value. An empty file is one without settings.
 fn parsed(text: &str) -> Option<Value> {
-    serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return Some(json!({}));
+    }
+    serde_json::from_str(text).ok()
 }
 
 /// Whether a settings file calls the hook scripts that the original tools have.

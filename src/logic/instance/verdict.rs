@@ -119,17 +119,18 @@ pub fn wedge_cutoff(interval: Duration, ema: Duration) -> Duration {
     interval.max(ema).saturating_mul(4).max(Duration::from_secs(900))
 }
 
-/// Judges the facts for a watcher whose emit cadence is `interval`.
+/// Judges the facts for a watcher whose emit cadence is `interval` and that writes its heartbeat every `tick`.
 ///
 /// `dead_cutoff` is how old a heartbeat may be before the watcher counts as dead; it only ever raises the usual
-/// five intervals.
-pub fn judge(facts: &Facts, interval: Duration, dead_cutoff: Option<Duration>) -> Judgement {
+/// five intervals, or five ticks where the cadence is faster than the heartbeat.
+pub fn judge(facts: &Facts, interval: Duration, tick: Duration, dead_cutoff: Option<Duration>) -> Judgement {
     let slowest = interval.max(facts.ema);
     let wedge_cutoff = wedge_cutoff(interval, facts.ema);
     let cycle_cutoff = slowest.saturating_mul(6).max(Duration::from_secs(1800));
     let movement = [facts.progress, facts.cycle, facts.other_movement].into_iter().flatten().min();
-    let dead = interval.saturating_mul(5).max(dead_cutoff.unwrap_or_default());
-    let fresh = interval.saturating_mul(2).saturating_add(Duration::from_secs(15));
+    let beat = interval.max(tick);
+    let dead = beat.saturating_mul(5).max(dead_cutoff.unwrap_or_default());
+    let fresh = beat.saturating_mul(2).saturating_add(Duration::from_secs(15));
     let s = |age: Duration| age.as_secs();
 
     let (mut verdict, mut reason) = match facts.heartbeat {
@@ -172,6 +173,7 @@ mod tests {
     use super::*;
 
     const INTERVAL: Duration = Duration::from_secs(60);
+    const TICK: Duration = Duration::from_secs(20);
 
     #[expect(clippy::unnecessary_wraps, reason = "it stands where the facts have an optional age")]
     fn age(secs: u64) -> Option<Duration> {
@@ -193,7 +195,7 @@ mod tests {
     }
 
     fn check(name: &str, facts: &Facts, expected: Verdict) {
-        let judgement = judge(facts, INTERVAL, None);
+        let judgement = judge(facts, INTERVAL, TICK, None);
         assert_eq!(judgement.verdict, expected, "{name}: {}", judgement.reason);
         assert_eq!(judgement.is_lifted, judgement.reason.contains("but its process is alive"), "{name}");
         assert!(!judgement.reason.is_empty());
@@ -237,6 +239,24 @@ mod tests {
     }
 
     #[test]
+    fn a_heartbeat_slower_than_the_cadence_is_no_sign_of_load_or_death() {
+        // Its process is in another pid namespace: only the heartbeat speaks for it.
+        let facts = Facts { holder: Identity::NotWatcher, period: Duration::ZERO, ..healthy() };
+        let second = Duration::from_secs(1);
+        for (interval, tick, heartbeat, expected) in [
+            (second, TICK, 20, Verdict::Up),
+            (second, TICK, 55, Verdict::Up),
+            (second, TICK, 56, Verdict::Busy),
+            (second, TICK, 101, Verdict::Down),
+            (INTERVAL, second * 300, 310, Verdict::Up),
+            (INTERVAL, second, 136, Verdict::Busy),
+        ] {
+            let facts = Facts { heartbeat: age(heartbeat), ..facts };
+            assert_eq!(judge(&facts, interval, tick, None).verdict, expected, "{interval:?} {tick:?} {heartbeat}");
+        }
+    }
+
+    #[test]
     fn boundaries_belong_to_the_better_verdict() {
         use Verdict::{Busy, Down, Up, Wedged};
         // Not known to be alive, so that a dead-stale heartbeat is not lifted to BUSY.
@@ -273,14 +293,14 @@ mod tests {
         for (cutoff, expected) in
             [(None, Verdict::Down), (age(100), Verdict::Down), (age(349), Verdict::Down), (age(350), Verdict::Busy)]
         {
-            assert_eq!(judge(&facts, INTERVAL, cutoff).verdict, expected, "{cutoff:?}");
+            assert_eq!(judge(&facts, INTERVAL, TICK, cutoff).verdict, expected, "{cutoff:?}");
         }
     }
 
     #[test]
     fn cutoffs_grow_with_the_measured_period() {
         for (ema, wedge, cycle) in [(0, 900, 1800), (225, 900, 1800), (226, 904, 1800), (301, 1204, 1806)] {
-            let judgement = judge(&Facts { ema: Duration::from_secs(ema), ..healthy() }, INTERVAL, None);
+            let judgement = judge(&Facts { ema: Duration::from_secs(ema), ..healthy() }, INTERVAL, TICK, None);
             assert_eq!((judgement.wedge_cutoff.as_secs(), judgement.cycle_cutoff.as_secs()), (wedge, cycle), "{ema}");
         }
     }
