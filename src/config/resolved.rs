@@ -139,7 +139,7 @@ pub struct Settings {
 impl Settings {
     /// Every default, for this root.
     ///
-    /// Source: the defaults of [`super::keys::KEYS`]. What stands below is a blank that every row of the table fills.
+    /// Source: the defaults of [`super::keys::all`]. What stands below is a blank that every row of the table fills.
     pub fn defaults(root: &Path) -> Self {
         let mut settings = Self {
             root: root.to_owned(),

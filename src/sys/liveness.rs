@@ -355,8 +355,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(PROGRAM);
         fs::copy("/bin/sh", &program).unwrap();
-        let start =
-            |program: &Path| Command::new(program).args(["-c", "read line"]).stdin(Stdio::piped()).spawn().unwrap();
+        let start = |program: &Path| loop {
+            match Command::new(program).args(["-c", "read line"]).stdin(Stdio::piped()).spawn() {
+                // Another test's child, just forked, still has the copy open for writing.
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
+                child => break child.unwrap(),
+            }
+        };
         let mut watcher = start(&program);
         assert_eq!(identify(watcher.id()), Identity::Watcher);
         fs::remove_file(&program).unwrap();
