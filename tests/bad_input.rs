@@ -299,9 +299,11 @@ fn a_reader_that_left_is_success_and_a_full_disk_is_not() {
         assert!(output.status.success(), "{args:?}");
         no_panic(&String::from_utf8_lossy(&output.stderr));
     }
-    if let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") {
-        let output = nexus.command(NG, &["config", "doc"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
-        check(&output, 1, "standard output can't be written");
+    // Where the code is a verdict, 1 would be one.
+    for (args, code) in [(&["config", "doc"][..], 1), (&["pane-state", "--states"], 64)] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = nexus.command(NG, args).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        check(&output, code, "standard output can't be written");
     }
 }
 

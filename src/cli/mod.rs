@@ -160,7 +160,11 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
     let verb = verb_by_name(name).expect("clap only accepts registered verbs");
     let invocation = Invocation { root: sub.get_one("root").cloned(), json: sub.get_flag("json") };
     match (verb.run)(&invocation, sub) {
-        Ok(code) => ExitCode::from(render::exit_code(&format!("ng {name}"), code)),
+        Ok(code) => {
+            // Where the code is a verdict, 1 would be one.
+            let lost = if verb.usage == 64 { 64 } else { 1 };
+            ExitCode::from(render::exit_code(&format!("ng {name}"), code, lost))
+        }
         Err(error) => ExitCode::from(render::failure(name, &error)),
     }
 }

@@ -21,11 +21,11 @@ pub(crate) fn try_line(text: &str) -> bool {
     written.is_ok()
 }
 
-/// The exit code of a run that would end with `code`: a result that was lost is no success.
-pub(crate) fn exit_code(program: &str, code: u8) -> u8 {
+/// The exit code of a run that would end with `code`: a result that was lost is no success, and ends with `lost`.
+pub(crate) fn exit_code(program: &str, code: u8, lost: u8) -> u8 {
     if code == 0 && RESULT_LOST.load(Ordering::Relaxed) {
         note(&format!("{program}: standard output can't be written; is its disk full?"));
-        return 1;
+        return lost;
     }
     code
 }

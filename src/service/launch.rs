@@ -73,7 +73,7 @@ pub(super) fn main(args: Vec<OsString>) -> ExitCode {
         }
     };
     match launch(&matches) {
-        Ok(()) => ExitCode::from(render::exit_code("launcher", 0)),
+        Ok(()) => ExitCode::from(render::exit_code("launcher", 0, 1)),
         Err(Stop { code, why }) => {
             render::note(&format!("launcher: {why}"));
             ExitCode::from(code)
