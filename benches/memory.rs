@@ -54,5 +54,5 @@ fn main() {
     let client = Figure::Bytes(process::resident(watcher.client()));
     row("its control client", client, plain, Budget::AtMost(Figure::Bytes(CLIENT)));
     let growth = Figure::Bytes(late.saturating_sub(early));
-    row("what the watcher grew by in two more minutes", growth, None, Budget::AtMost(Figure::Bytes(FLAT)));
+    row("growth of the watcher in two more minutes", growth, None, Budget::AtMost(Figure::Bytes(FLAT)));
 }
