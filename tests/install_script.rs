@@ -3,11 +3,16 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking and starts programs")]
 
+#[path = "support/running.rs"]
+mod running;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
+
+use running::Running;
 
 /// Stands in for `systemctl`: notes how it was called. `active` is a file that says that the unit runs.
 const SYSTEMCTL: &str = r#"#!/bin/sh
@@ -264,16 +269,6 @@ fn an_upgrade_that_was_killed_is_finished_by_the_next_or_undone() {
         let said = check(&home, &["--undo"], 0);
         assert!(!said.contains("changed since"), "{nth:?}:\n{said}");
         assert_eq!(home.everything(), before, "{nth:?}:\n{said}");
-    }
-}
-
-/// A program that runs until it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _ended = self.0.wait();
     }
 }
 

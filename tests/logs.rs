@@ -4,25 +4,18 @@
 
 #[path = "support/fleet.rs"]
 mod fleet;
+#[path = "support/running.rs"]
+mod running;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use fleet::{Fleet, PATIENCE};
 use nexus_watcher::sys::clock::Clock;
 use nexus_watcher::sys::log_file::{Limits, LogFile};
-
-/// A program that is ended with the value.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _ended = self.0.wait();
-    }
-}
+use running::Running;
 
 #[test]
 fn tail_follows_the_log_under_its_old_name_from_file_to_file() {
