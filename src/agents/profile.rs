@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::logic::hook::{Event, Hooked, version_of};
 use crate::logic::pane::{Auth, BusyPaste, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
 use crate::logic::screen::rule::version_numbers;
-use crate::logic::screen::{Layout, Region, Rule, ScreenRules, Template, Votes};
+use crate::logic::screen::{Layout, Region, Rule, ScreenRules, Shape, Template, Votes};
 
 /// A profile that can't be used.
 #[derive(Debug, Error)]
@@ -113,6 +113,8 @@ enum RawScreen {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawScreenRules {
+    #[serde(default)]
+    shape: Shape,
     prompt: char,
     gap: char,
     rule: char,
@@ -301,6 +303,7 @@ impl Check<'_> {
     /// Checks `screen:`.
     fn screen(&self, raw: RawScreenRules) -> Result<ScreenRules, ProfileError> {
         let layout = Layout {
+            shape: raw.shape,
             prompt: raw.prompt,
             gap: raw.gap,
             rule: raw.rule,

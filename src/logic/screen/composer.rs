@@ -1,15 +1,12 @@
-//! The input box: the prompt row between two rules at the bottom of the screen, and what stands in it.
+//! The input box and what stands in it. Where it is depends on the agent's shape ([`super::shape`]); how its text is
+//! told from a suggestion does not.
 //!
-//! A box counts only while nothing but its footer stands below it. Footer rows are indented; text at the left edge below
-//! a box is something that was printed after the agent left (a shell prompt, the next program), so the box is a remnant.
+//! A box counts only while nothing but its footer stands below it.
 
-use super::region::{indent, is_blank_row, is_shell_row};
 use super::rule::Layout;
+use super::shape::{Shape, ruled};
 use super::style::{Cell, StyledRow, parse_rows};
 use crate::logic::pane::InputRow;
-
-/// Most rows that may stand below a live box (completion lists, key help, agent lists).
-const MAX_FOOTER_ROWS: usize = 30;
 
 /// Rows of the input box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +21,8 @@ pub struct BoxRows {
     pub bottom: usize,
     /// Whether the row starts with the profile's prompt glyph; another glyph is a mode of its own (a shell command).
     pub plain_prompt: bool,
+    /// Characters before the text of the first row: its prompt.
+    pub lead: usize,
 }
 
 /// Why no live input box was found.
@@ -76,73 +75,11 @@ pub struct Composer {
     pub plain_prompt: bool,
 }
 
-/// Whether the row is a line like those around the box: from the left edge, of one character, perhaps with a label.
-pub(super) fn is_rule(row: &str, rule: char) -> bool {
-    let row = row.trim_end();
-    if !row.starts_with(rule) {
-        return false;
-    }
-    let count = row.chars().filter(|ch| *ch == rule).count();
-    let label = row.chars().filter(|ch| *ch != rule).count();
-    let lead = row.chars().take_while(|ch| *ch == rule).count();
-    count >= 10 && lead >= 3 && label <= 60
-}
-
 /// Finds the live input box.
 pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
-    let end = rows.iter().rposition(|row| !is_blank_row(row)).ok_or(NoBox::NoRule)?;
-    let bottom = rows[..=end].iter().rposition(|row| is_rule(row, layout.rule)).ok_or(NoBox::NoRule)?;
-    let mut above = bottom;
-    while above > 0 && is_rule(&rows[above - 1], layout.rule) {
-        above -= 1;
+    match layout.shape {
+        Shape::Ruled => ruled::find(layout, rows),
     }
-    // Upwards over the box's further rows, which are indented below the text of the first, to the prompt row.
-    let mut first = None;
-    for at in (0..above).rev() {
-        let row = &rows[at];
-        if let Some(plain_prompt) = prompt_row(layout, row) {
-            first = Some((at, plain_prompt));
-            break;
-        }
-        if !(is_blank_row(row) || row.starts_with("  ")) {
-            return Err(NoBox::NoPrompt(at));
-        }
-    }
-    let (first, plain_prompt) = first.ok_or(NoBox::NoPrompt(bottom))?;
-    let top = first.checked_sub(1).filter(|top| is_rule(&rows[*top], layout.rule)).ok_or(NoBox::NoPrompt(first))?;
-    let found = BoxRows { top, first, last: above - 1, bottom, plain_prompt };
-    match not_footer(&rows[..=end], bottom) {
-        Some(_) if completes(layout, rows, found) && !is_shell_row(&rows[end]) => Ok(found),
-        Some(row) => Err(NoBox::Remnant(row)),
-        None => Ok(found),
-    }
-}
-
-/// Whether the draft is one that completions are listed for. It is a draft whatever stands below.
-fn completes(layout: &Layout, rows: &[String], at: BoxRows) -> bool {
-    rows.get(at.first).and_then(|row| row.chars().nth(2)).is_some_and(|ch| layout.completes.contains(ch))
-}
-
-/// Whether this is a prompt row, and if so, whether it is the ordinary one.
-fn prompt_row(layout: &Layout, row: &str) -> Option<bool> {
-    let mut chars = row.chars();
-    let glyph = chars.next()?;
-    let gap = chars.next()?;
-    (gap == layout.gap && !glyph.is_whitespace()).then_some(glyph == layout.prompt)
-}
-
-/// The first row below the box that can't belong to a footer. A status line of the user's own may start at the left
-/// edge, but only right below the box and with the agent's own footer after it.
-fn not_footer(rows: &[String], bottom: usize) -> Option<usize> {
-    let below = bottom + 1;
-    if rows.len().saturating_sub(below) > MAX_FOOTER_ROWS {
-        return Some(below + MAX_FOOTER_ROWS);
-    }
-    let edge = |at: &usize| rows.get(*at).is_some_and(|row| indent(row) == Some(0));
-    let own = (below..rows.len()).take_while(edge).count();
-    let last_at_edge = edge(&(rows.len() - 1));
-    let skip = if last_at_edge { 0 } else { own };
-    (below + skip..rows.len()).find(edge)
 }
 
 /// Reads what stands in the box. `styled` are the box's rows with escape sequences, from row `first` on.
@@ -180,7 +117,13 @@ pub fn read(layout: &Layout, rows: &[String], at: BoxRows, styled: Option<(u16, 
 fn text_of(rows: &[String], at: BoxRows) -> String {
     let mut text = String::new();
     for (i, row) in rows.iter().enumerate().take(at.last + 1).skip(at.first) {
-        let inner = if i == at.first { skip_chars(row, 2) } else { row.strip_prefix("  ").unwrap_or(row) };
+        let inner = if i == at.first {
+            skip_chars(row, at.lead)
+        } else {
+            row.char_indices()
+                .find(|(at_char, ch)| *at_char >= at.lead || !ch.is_whitespace())
+                .map_or("", |(cut, _)| &row[cut..])
+        };
         if i > at.first {
             text.push('\n');
         }
@@ -210,7 +153,7 @@ fn box_cells(rows: &[String], at: BoxRows, first_row: u16, raw: &[String]) -> Op
         if text.trim_end() != rows.get(at.first + i)?.trim_end() {
             return None;
         }
-        row.cells.drain(..row.cells.len().min(2));
+        row.cells.drain(..row.cells.len().min(at.lead));
     }
     Some(cells)
 }

@@ -1,8 +1,8 @@
 //! A dialog: options with a cursor, or a line of key hints, that own the bottom of a screen without an input box.
 
-use super::composer::is_rule;
 use super::region::{indent, is_blank_row, is_shell_row, unframed_row};
 use super::rule::Layout;
+use super::shape::ruled::is_rule;
 
 /// Most rows above the options that are searched for the dialog's upper edge.
 const MAX_ROWS: usize = 60;

@@ -8,10 +8,12 @@ pub mod composer;
 pub mod dialog;
 pub mod region;
 pub mod rule;
+pub mod shape;
 pub mod style;
 pub mod tail;
 
 pub use composer::{Chip, Composer};
 pub use region::Region;
 pub use rule::{Layout, Match, Rule, ScreenRules, Template, Votes};
+pub use shape::Shape;
 pub use style::{Attr, Capture, Cell, parse_rows};

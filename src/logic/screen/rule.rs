@@ -3,11 +3,14 @@
 use regex::{Captures, Regex};
 
 use super::region::{Region, shortened};
+use super::shape::Shape;
 use crate::logic::pane::{Auth, Mode, Overlay, State};
 
 /// Glyphs and shapes of one agent's screen.
 #[derive(Clone, Debug)]
 pub struct Layout {
+    /// How the screen is arranged.
+    pub shape: Shape,
     /// Glyph at the start of the input row, e.g. `❯`.
     pub prompt: char,
     /// What stands between the prompt glyph and the text; differs from the blank after an option cursor.

@@ -1,0 +1,18 @@
+//! How agents arrange their screens. Each shape finds the same things (the input box, a dialog, what stands above) in its
+//! own way; what they are called and what they mean is the profile's.
+//!
+//! A new shape is one file here, a word in [`Shape`], and its arm where the screen is taken apart: `composer::find`,
+//! `dialog::find`, `tail::items`, `tail::status`.
+
+pub(in crate::logic::screen) mod ruled;
+
+use serde::Deserialize;
+
+/// How an agent arranges its screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// A prompt row between two lines across the screen, blocks at the left edge above, an indented footer below.
+    #[default]
+    Ruled,
+}

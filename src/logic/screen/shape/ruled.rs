@@ -1,0 +1,80 @@
+//! A prompt row between two lines across the screen, as Claude Code draws it.
+//!
+//! Footer rows are indented; text at the left edge below a box is something that was printed after the agent left (a
+//! shell prompt, the next program), so the box is a remnant.
+
+use crate::logic::screen::composer::{BoxRows, NoBox};
+use crate::logic::screen::region::{indent, is_blank_row, is_shell_row};
+use crate::logic::screen::rule::Layout;
+
+/// Most rows that may stand below a live box (completion lists, key help, agent lists).
+const MAX_FOOTER_ROWS: usize = 30;
+
+/// Whether the row is a line like those around the box: from the left edge, of one character, perhaps with a label.
+pub(in crate::logic::screen) fn is_rule(row: &str, rule: char) -> bool {
+    let row = row.trim_end();
+    if !row.starts_with(rule) {
+        return false;
+    }
+    let count = row.chars().filter(|ch| *ch == rule).count();
+    let label = row.chars().filter(|ch| *ch != rule).count();
+    let lead = row.chars().take_while(|ch| *ch == rule).count();
+    count >= 10 && lead >= 3 && label <= 60
+}
+
+/// Finds the live input box.
+pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
+    let end = rows.iter().rposition(|row| !is_blank_row(row)).ok_or(NoBox::NoRule)?;
+    let bottom = rows[..=end].iter().rposition(|row| is_rule(row, layout.rule)).ok_or(NoBox::NoRule)?;
+    let mut above = bottom;
+    while above > 0 && is_rule(&rows[above - 1], layout.rule) {
+        above -= 1;
+    }
+    // Upwards over the box's further rows, which are indented below the text of the first, to the prompt row.
+    let mut first = None;
+    for at in (0..above).rev() {
+        let row = &rows[at];
+        if let Some(plain_prompt) = prompt_row(layout, row) {
+            first = Some((at, plain_prompt));
+            break;
+        }
+        if !(is_blank_row(row) || row.starts_with("  ")) {
+            return Err(NoBox::NoPrompt(at));
+        }
+    }
+    let (first, plain_prompt) = first.ok_or(NoBox::NoPrompt(bottom))?;
+    let top = first.checked_sub(1).filter(|top| is_rule(&rows[*top], layout.rule)).ok_or(NoBox::NoPrompt(first))?;
+    let found = BoxRows { top, first, last: above - 1, bottom, plain_prompt, lead: 2 };
+    match not_footer(&rows[..=end], bottom) {
+        Some(_) if completes(layout, rows, found) && !is_shell_row(&rows[end]) => Ok(found),
+        Some(row) => Err(NoBox::Remnant(row)),
+        None => Ok(found),
+    }
+}
+
+/// Whether the draft is one that completions are listed for. It is a draft whatever stands below.
+fn completes(layout: &Layout, rows: &[String], at: BoxRows) -> bool {
+    rows.get(at.first).and_then(|row| row.chars().nth(2)).is_some_and(|ch| layout.completes.contains(ch))
+}
+
+/// Whether this is a prompt row, and if so, whether it is the ordinary one.
+fn prompt_row(layout: &Layout, row: &str) -> Option<bool> {
+    let mut chars = row.chars();
+    let glyph = chars.next()?;
+    let gap = chars.next()?;
+    (gap == layout.gap && !glyph.is_whitespace()).then_some(glyph == layout.prompt)
+}
+
+/// The first row below the box that can't belong to a footer. A status line of the user's own may start at the left
+/// edge, but only right below the box and with the agent's own footer after it.
+fn not_footer(rows: &[String], bottom: usize) -> Option<usize> {
+    let below = bottom + 1;
+    if rows.len().saturating_sub(below) > MAX_FOOTER_ROWS {
+        return Some(below + MAX_FOOTER_ROWS);
+    }
+    let edge = |at: &usize| rows.get(*at).is_some_and(|row| indent(row) == Some(0));
+    let own = (below..rows.len()).take_while(edge).count();
+    let last_at_edge = edge(&(rows.len() - 1));
+    let skip = if last_at_edge { 0 } else { own };
+    (below + skip..rows.len()).find(edge)
+}
