@@ -192,11 +192,8 @@ impl<'a> Judge<'a> {
     /// Looks at what stands above row `end`.
     fn look_above(&mut self, end: usize, footer: &str, cursor: Option<bool>) {
         let layout = &self.profile.screen.layout;
-        match tail::status(layout, self.plain, end) {
-            Some(status) => {
-                self.look(Region::Status, &status.text, Some(status.row), cursor);
-            }
-            None => self.wants_more = true,
+        if let Some(status) = tail::status(layout, self.plain, end) {
+            self.look(Region::Status, &status.text, Some(status.row), cursor);
         }
         // An item that no rule knows ends the walk, unless its block is known by its first line (a tip below a spinner).
         let (mut skip, mut ended) = (false, false);
