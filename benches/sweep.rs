@@ -6,15 +6,13 @@
 
 #![expect(clippy::unwrap_used, clippy::unchecked_time_subtraction, reason = "a bench ends at the first surprise")]
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::time::Duration;
 
-use nexus_watcher::agents::Profiles;
 use nexus_watcher::daemon::{Outside, observe};
 use nexus_watcher::logic::ids::{PaneId, WindowId};
-use nexus_watcher::logic::pane;
 use nexus_watcher::logic::snapshot::TmuxView;
 use nexus_watcher::sys::clock::Clock;
 use nexus_watcher::sys::files::StateDir;
@@ -37,10 +35,10 @@ const CHANGED_CPU: Duration = Duration::from_millis(5);
 /// After this, a pane's activity stamp can be trusted and the process table counts as old.
 const SETTLED: Duration = Duration::from_millis(2200);
 
-/// The real client, counting what it is asked.
+/// The real client, keeping the captures that it is asked for.
 struct Counting {
     inner: TmuxClient,
-    captures: Cell<u64>,
+    asked: RefCell<Vec<CaptureRequest>>,
 }
 
 impl Tmux for Counting {
@@ -49,13 +47,12 @@ impl Tmux for Counting {
     }
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
-        let whole = requests.iter().filter(|request| request.rows.is_none()).count();
-        self.captures.set(self.captures.get() + u64::try_from(whole).unwrap());
+        self.asked.borrow_mut().extend_from_slice(requests);
         self.inner.capture(requests).await
     }
 
     async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
-        self.inner.read(&mut CountingReading { inner: reading, captures: &self.captures }).await
+        self.inner.read(&mut CountingReading { inner: reading, asked: &self.asked }).await
     }
 
     async fn act(&self, _act: &GuardedAct) -> Result<ActOutcome, TmuxError> {
@@ -67,10 +64,10 @@ impl Tmux for Counting {
     }
 }
 
-/// Counts the whole screens that somebody else reads.
+/// Keeps the captures that somebody else asks for.
 struct CountingReading<'a> {
     inner: &'a mut dyn Reading,
-    captures: &'a Cell<u64>,
+    asked: &'a RefCell<Vec<CaptureRequest>>,
 }
 
 impl Reading for CountingReading<'_> {
@@ -80,7 +77,7 @@ impl Reading for CountingReading<'_> {
 
     fn next(&mut self) -> Option<(usize, CaptureRequest)> {
         let next = self.inner.next()?;
-        self.captures.set(self.captures.get() + u64::from(next.1.rows.is_none()));
+        self.asked.borrow_mut().push(next.1);
         Some(next)
     }
 
@@ -95,7 +92,7 @@ fn world(server: &Server) -> World {
     let env: BTreeMap<String, String> = BTreeMap::new();
     let dir = server.path("nexus");
     Outside {
-        tmux: Counting { inner: TmuxClient::new(Socket::Path(server.socket()), None), captures: Cell::new(0) },
+        tmux: Counting { inner: TmuxClient::new(Socket::Path(server.socket()), None), asked: RefCell::default() },
         clock: Clock::System,
         state: StateDir::new(dir.join("monitor/.state")),
         settings: nexus_watcher::config::resolved::Settings::defaults(&dir).into(),
@@ -107,11 +104,13 @@ fn world(server: &Server) -> World {
 
 /// One sweep as the daemon makes it. Returns how many panes were captured.
 async fn sweep(out: &World) -> u64 {
-    let before = out.tmux.captures.get();
+    out.tmux.asked.borrow_mut().clear();
     let view = out.tmux.view().await.unwrap();
     let seen = observe::panes(out, &view, &out.clock.now()).await.unwrap();
     assert!(seen.len() >= view.panes.len());
-    out.tmux.captures.get() - before
+    let asked = out.tmux.asked.borrow();
+    let panes: BTreeSet<PaneId> = asked.iter().map(|request| request.pane).collect();
+    u64::try_from(panes.len()).unwrap()
 }
 
 /// A sweep that remembers nothing: the time that passes, and processor time by this reading of it.
@@ -125,22 +124,20 @@ async fn full_sweep(out: &mut World, panes: u64, cpu: impl Fn() -> Duration) -> 
     passed
 }
 
-/// What a sweep asks tmux besides the list: all panes plain, then the rows that are wanted with colour.
-async fn questions(out: &World) -> [Vec<String>; 2] {
-    let profiles = Profiles::builtin().unwrap();
-    let profile = profiles.get("claude").unwrap();
+/// What the last sweep asked tmux besides the list.
+fn questions(out: &World) -> Vec<String> {
+    let command = |request: &CaptureRequest| {
+        let colour = if request.styled { "-e " } else { "" };
+        let rows = request.rows.map_or_else(String::new, |(first, last)| format!("-E {last} -S {first} "));
+        format!("capture-pane {colour}-p {rows}-t '{}'", request.pane)
+    };
+    out.tmux.asked.borrow().iter().map(command).collect()
+}
+
+/// Every pane whole and plain.
+async fn whole_screens(out: &World) -> Vec<CaptureRequest> {
     let view = out.tmux.view().await.unwrap();
-    let agents: Vec<PaneId> = view.panes.iter().map(|pane| pane.pane).collect();
-    let whole: Vec<CaptureRequest> =
-        agents.iter().map(|&pane| CaptureRequest { pane, rows: None, styled: false }).collect();
-    let mut coloured = Vec::new();
-    for (pane, capture) in agents.iter().zip(out.tmux.capture(&whole).await.unwrap()) {
-        let Capture::Rows(plain) = capture else { panic!("{pane} is gone") };
-        if let Some((first, last)) = pane::wanted_style(profile, &plain) {
-            coloured.push(format!("capture-pane -e -p -E {last} -S {first} -t '{pane}'"));
-        }
-    }
-    [agents.iter().map(|pane| format!("capture-pane -p -t '{pane}'")).collect(), coloured]
+    view.panes.iter().map(|pane| CaptureRequest { pane: pane.pane, rows: None, styled: false }).collect()
 }
 
 /// Processor time of the server, a client and this process.
@@ -158,7 +155,7 @@ fn client(bare: &Bare) -> u32 {
 async fn full_sweeps(server: &Server, out: &mut World, bare: &mut Bare, panes: u64) {
     let rounds = sized(25, 2);
     full_sweep(out, panes, process::own_cpu).await;
-    let [plain, coloured] = questions(out).await;
+    let asked = questions(out);
     let ours_client = client(bare);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let (mut ours_cpu, mut their_cpu) = (Vec::new(), Vec::new());
@@ -167,7 +164,7 @@ async fn full_sweeps(server: &Server, out: &mut World, bare: &mut Bare, panes: u
         ours.push(time);
         ours_cpu.push(processor);
         let before = cpu(server, bare.pid());
-        theirs.push(timed(|| (bare.ask(&plain), bare.ask(&coloured))).1);
+        theirs.push(timed(|| bare.ask(&asked)).1);
         their_cpu.push(cpu(server, bare.pid()) - before);
     }
     let (ours, beside) = (Figure::Time(median(&ours)), Figure::Time(median(&theirs)));
@@ -187,7 +184,8 @@ async fn full_sweeps(server: &Server, out: &mut World, bare: &mut Bare, panes: u
 /// Where the time of a full sweep goes.
 async fn parts(server: &Server, out: &World, bare: &mut Bare, panes: u64) {
     let ours_client = client(bare);
-    let [plain, _] = questions(out).await;
+    let whole = whole_screens(out).await;
+    let plain: Vec<String> = whole.iter().map(|request| format!("capture-pane -p -t '{}'", request.pane)).collect();
     let (mut view, mut table, mut trees, mut captures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut bare_captures = Vec::new();
     for _ in 0..sized(25, 2) {
@@ -202,8 +200,6 @@ async fn parts(server: &Server, out: &World, bare: &mut Bare, panes: u64) {
             black_box(processes.below(pid).unwrap());
         }
         trees.push(part.end());
-        let whole: Vec<CaptureRequest> =
-            seen.panes.iter().map(|pane| CaptureRequest { pane: pane.pane, rows: None, styled: false }).collect();
         let part = Part::start(server, ours_client);
         black_box(out.tmux.capture(&whole).await.unwrap());
         captures.push(part.end());

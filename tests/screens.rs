@@ -22,6 +22,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 struct Label {
     agent: String,
+    version: Option<String>,
     state: String,
     input_row: String,
     turn_running: bool,
@@ -44,6 +45,8 @@ struct TmuxLabel {
 struct Screen {
     name: String,
     label: Label,
+    /// The bytes of the capture.
+    ansi: Vec<u8>,
     capture: Capture,
 }
 
@@ -62,10 +65,11 @@ fn screens() -> Vec<Screen> {
         for file in files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "json")) {
             let label = serde_json::from_slice(&std::fs::read(file).unwrap())
                 .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let capture = Capture::from_bytes(&std::fs::read(file.with_extension("ansi")).unwrap());
+            let ansi = std::fs::read(file.with_extension("ansi")).unwrap();
+            let capture = Capture::from_bytes(&ansi);
             let folder = folder.file_name().unwrap().to_str().unwrap();
             let name = format!("{folder}/{}", file.file_stem().unwrap().to_str().unwrap());
-            found.push(Screen { name, label, capture });
+            found.push(Screen { name, label, ansi, capture });
         }
     }
     assert!(found.len() > 600, "only {} captures found", found.len());
@@ -260,6 +264,45 @@ fn every_capture_is_read_as_labelled_with_the_facts_of_tmux() {
 #[test]
 fn every_capture_is_read_as_labelled_by_its_text_alone() {
     check_all(|_| ScreenFacts::default(), |label| label.state == "copy-mode");
+}
+
+/// The verdict on the whole screen at once.
+fn judge_whole(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
+    let wanted = pane::wanted_style(profile, capture.plain()).filter(|_| capture.has_colour());
+    let styled = wanted.map(|(first, last)| (first, capture.styled(first, last)));
+    let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+    pane::judge_screen(profile, facts, capture.plain(), styled)
+}
+
+#[test]
+fn the_last_rows_of_a_screen_tell_the_same_as_all_of_it() {
+    let profiles = Profiles::builtin().unwrap();
+    let (mut differences, mut spared) = (Vec::new(), 0);
+    // As after a long conversation: more of it above what the capture shows.
+    let talk = "● It keeps the last good state.\n  A redraw never looks like a new screen.\n\n".repeat(12);
+    let mut all = screens();
+    all.extend(screens().into_iter().map(|screen| {
+        let ansi = [talk.as_bytes(), &screen.ansi].concat();
+        Screen { name: format!("{}, longer", screen.name), capture: Capture::from_bytes(&ansi), ansi, ..screen }
+    }));
+    for screen in all {
+        let profile = profiles.get(&screen.label.agent).unwrap();
+        let facts = live_facts(&screen.label).with_version(screen.label.version.clone());
+        let mut reader = pane::Reader::new(u16::try_from(screen.capture.plain().len()).unwrap());
+        let first = reader.wants(profile, &facts);
+        let whole = judge_whole(profile, &facts, &screen.capture);
+        let staged = judge_capture(profile, &facts, &screen.capture);
+        if staged != whole {
+            differences.push(format!("{}: in stages {staged:?}\n    at once {whole:?}", screen.name));
+        }
+        if let Some(pane::Wanted::Plain { from: from @ 1.. }) = first {
+            reader.take(pane::Wanted::Plain { from }, screen.capture.plain()[usize::from(from)..].to_vec());
+            let again = matches!(reader.wants(profile, &facts), Some(pane::Wanted::Plain { .. }));
+            spared += usize::from(!again);
+        }
+    }
+    assert!(differences.is_empty(), "{} screens:\n{}", differences.len(), differences.join("\n"));
+    assert!(spared > 100, "only {spared} screens were told by their last rows");
 }
 
 /// Every rule of every profile: texts of its region that it must match, and near misses that it must not.

@@ -1,4 +1,4 @@
-//! From captures to verdicts: reads what changed, in two stages, and fuses screen, hooks and processes.
+//! From captures to verdicts: reads what changed, in stages, and fuses screen, hooks and processes.
 //!
 //! A pane is read again when anything in its `list-panes` row changed, or when its activity stamp was less than a second
 //! old at the last read: tmux counts activity in whole seconds, so two changes within one look like none.
@@ -12,7 +12,9 @@ use super::outside::Outside;
 use super::recall::{Known, Recall, Screen};
 use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
-use crate::logic::pane::{self, Evidence, Liveness, PaneVerdict, ProcessFacts, Profile, ScreenFacts, State, Witness};
+use crate::logic::pane::{
+    self, Evidence, Liveness, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State, Wanted, Witness,
+};
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::processes::{Hold, Machine, Processes};
@@ -21,6 +23,9 @@ use crate::sys::tmux::{Capture, CaptureRequest, Reading, Tmux, TmuxError};
 
 /// A pane younger than this may be one whose agent has not started yet (`NEXUS_PANE_BOOT_GRACE_SECONDS`).
 const BOOT_GRACE: Duration = Duration::from_secs(90);
+
+/// The last row that tmux may be asked for, whatever the size of the pane: it stops at the pane's own last row.
+const LAST_ROW: u16 = i16::MAX.unsigned_abs();
 
 /// What was seen at the last look.
 #[derive(Debug)]
@@ -156,9 +161,9 @@ struct Sweep<'a> {
     processes: Vec<ProcessFacts>,
     /// The pane that is looked at next.
     at: usize,
-    /// Rows of panes of which colours are wanted.
-    plain: HashMap<usize, Vec<String>>,
-    colours: VecDeque<(usize, CaptureRequest)>,
+    /// Panes that are being read, and what is wanted of each beyond the first question.
+    readers: HashMap<usize, (Reader, Wanted)>,
+    further: VecDeque<usize>,
     /// Of the panes that were read.
     verdicts: Vec<Option<PaneVerdict>>,
 }
@@ -171,8 +176,8 @@ impl<'a> Sweep<'a> {
             now,
             processes: Vec::with_capacity(panes.len()),
             at: 0,
-            plain: HashMap::new(),
-            colours: VecDeque::new(),
+            readers: HashMap::new(),
+            further: VecDeque::new(),
             verdicts: Vec::new(),
         }
     }
@@ -189,11 +194,25 @@ impl<'a> Sweep<'a> {
             && !self.observer.recall.borrow_mut().pane(facts.pane).screen.as_ref().is_some_and(is_current)
     }
 
-    /// Keeps the verdict on what was read.
-    fn judge(&mut self, at: usize, rows: Option<&Rows>) {
-        let (Some(facts), Some(process)) = (self.panes.get(at), self.processes.get(at)) else { return };
-        let Some(profile) = self.observer.profile(process) else { return };
-        let verdict = rows.map_or_else(gone, |rows| judge(profile, facts, process, rows));
+    /// Goes on with a pane: asks for what is wanted of it next, or keeps the verdict.
+    fn go_on(&mut self, at: usize, reader: Reader) -> Option<CaptureRequest> {
+        let (facts, process) = (self.panes.get(at)?, self.processes.get(at)?);
+        let profile = self.observer.profile(process)?;
+        let screen = screen_facts(facts, process);
+        match step(reader, profile, &screen, facts.pane) {
+            Step::Wants(reader, wanted) => {
+                self.readers.insert(at, (reader, wanted));
+                Some(request(facts.pane, wanted))
+            }
+            Step::Done(verdict) => {
+                self.keep(at, verdict);
+                None
+            }
+        }
+    }
+
+    /// Keeps the verdict on a pane.
+    fn keep(&mut self, at: usize, verdict: PaneVerdict) {
         if let Some(place) = self.verdicts.get_mut(at) {
             *place = Some(verdict);
         }
@@ -203,54 +222,75 @@ impl<'a> Sweep<'a> {
 impl Reading for Sweep<'_> {
     fn begin(&mut self) {
         self.at = 0;
-        self.plain.clear();
-        self.colours.clear();
+        self.readers.clear();
+        self.further.clear();
         self.verdicts = vec![None; self.panes.len()];
     }
 
     fn next(&mut self) -> Option<(usize, CaptureRequest)> {
-        // Colours soon after their rows, so that both are of one picture.
-        if let Some(next) = self.colours.pop_front() {
-            return Some(next);
+        // What is wanted further soon after what was read, so that both are of one picture.
+        while let Some(at) = self.further.pop_front() {
+            if let (Some((_, wanted)), Some(facts)) = (self.readers.get(&at), self.panes.get(at)) {
+                return Some((at, request(facts.pane, *wanted)));
+            }
         }
         while let Some(facts) = self.panes.get(self.at) {
             let at = self.at;
             self.at += 1;
-            if self.wants(at, facts) {
-                return Some((at, CaptureRequest { pane: facts.pane, rows: None, styled: false }));
+            if self.wants(at, facts)
+                && let Some(request) = self.go_on(at, Reader::new(facts.size.1))
+            {
+                return Some((at, request));
             }
         }
         None
     }
 
-    fn take(&mut self, at: usize, request: CaptureRequest, capture: Capture) {
-        match (capture, request.rows) {
-            (Capture::Gone, _) => {
-                self.plain.remove(&at);
-                self.judge(at, None);
-            }
-            (Capture::Rows(styled), Some((first, _))) => {
-                let plain = self.plain.remove(&at).unwrap_or_default();
-                self.judge(at, Some(&Rows { plain, styled: Some((first, styled)) }));
-            }
-            (Capture::Rows(plain), None) => {
-                let profile = self.processes.get(at).and_then(|process| self.observer.profile(process));
-                match profile.and_then(|profile| wanted_colours(profile, request.pane, &plain)) {
-                    Some(request) => {
-                        self.plain.insert(at, plain);
-                        self.colours.push_back((at, request));
-                    }
-                    None => self.judge(at, Some(&Rows { plain, styled: None })),
+    fn take(&mut self, at: usize, _request: CaptureRequest, capture: Capture) {
+        let Some((mut reader, wanted)) = self.readers.remove(&at) else { return };
+        match capture {
+            Capture::Gone => self.keep(at, gone()),
+            Capture::Rows(rows) => {
+                reader.take(wanted, rows);
+                if self.go_on(at, reader).is_some() {
+                    self.further.push_back(at);
                 }
             }
         }
     }
 }
 
+/// What is to be done about a pane that is being read.
+enum Step {
+    /// More of it has to be seen.
+    Wants(Reader, Wanted),
+    /// It is judged.
+    Done(PaneVerdict),
+}
+
+/// Takes one step in judging a pane. A screen that panics the rules is not understood, and ends neither the sweep nor
+/// the watch.
+fn step(mut reader: Reader, profile: &Profile, screen: &ScreenFacts, pane: PaneId) -> Step {
+    let stepped = contained(move || match reader.wants(profile, screen) {
+        Some(wanted) => Some(Step::Wants(reader, wanted)),
+        None => reader.into_verdict().map(Step::Done),
+    });
+    stepped.flatten().unwrap_or_else(|| Step::Done(panicked(pane)))
+}
+
+/// The question for rows that are wanted of a pane.
+fn request(pane: PaneId, wanted: Wanted) -> CaptureRequest {
+    match wanted {
+        Wanted::Plain { from: 0 } => CaptureRequest { pane, rows: None, styled: false },
+        Wanted::Plain { from } => CaptureRequest { pane, rows: Some((from, LAST_ROW)), styled: false },
+        Wanted::Styled { first, last } => CaptureRequest { pane, rows: Some((first, last)), styled: true },
+    }
+}
+
 /// The question for the rows of which the colour matters.
 fn wanted_colours(profile: &Profile, pane: PaneId, plain: &[String]) -> Option<CaptureRequest> {
-    let rows = contained(|| pane::wanted_style(profile, plain)).flatten()?;
-    Some(CaptureRequest { pane, rows: Some(rows), styled: true })
+    let (first, last) = contained(|| pane::wanted_style(profile, plain)).flatten()?;
+    Some(request(pane, Wanted::Styled { first, last }))
 }
 
 /// The verdict from all witnesses.
@@ -266,14 +306,22 @@ pub(super) fn fuse<T>(
     pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh)
 }
 
-/// Judges one screen. A screen that panics the rules is not understood, and ends neither the sweep nor the watch.
+/// Judges one screen that was read whole.
 pub(super) fn judge(profile: &Profile, facts: &PaneFacts, process: &ProcessFacts, rows: &Rows) -> PaneVerdict {
-    let screen = ScreenFacts { version: process.version.clone(), ..ScreenFacts::from(facts) };
+    let screen = screen_facts(facts, process);
     let styled = rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
-    contained(|| pane::judge_screen(profile, &screen, &rows.plain, styled)).unwrap_or_else(|| {
-        tracing::error!(pane = %facts.pane, "judging this pane's screen panicked");
-        PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "judging-panicked"))
-    })
+    contained(|| pane::judge_screen(profile, &screen, &rows.plain, styled)).unwrap_or_else(|| panicked(facts.pane))
+}
+
+/// What is known of a pane's screen besides its text.
+fn screen_facts(facts: &PaneFacts, process: &ProcessFacts) -> ScreenFacts {
+    ScreenFacts::from(facts).with_version(process.version.clone())
+}
+
+/// The verdict on a screen that no rule was made for.
+fn panicked(pane: PaneId) -> PaneVerdict {
+    tracing::error!(%pane, "judging this pane's screen panicked");
+    PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "judging-panicked"))
 }
 
 /// What a decision on outside data comes to; `None` if it panicked.

@@ -9,7 +9,6 @@ use crate::logic::screen::composer::{self, BoxRows, Composer, NoBox};
 use crate::logic::screen::dialog::{self, Dialog};
 use crate::logic::screen::region::{self, Region};
 use crate::logic::screen::rule::{Context, Match, version_numbers};
-use crate::logic::screen::style::Capture;
 use crate::logic::screen::tail;
 use crate::logic::snapshot::PaneFacts;
 
@@ -75,6 +74,24 @@ pub fn composer(profile: &Profile, plain: &[String], styled: Option<(u16, &[Stri
     composer::find(layout, plain).ok().map(|at| composer::read(layout, plain, at, styled))
 }
 
+/// Judges the last rows of a screen, of which more stand above; `None` if one of those could matter. `styled` as for
+/// [`judge_screen`], counted from the first of `plain`.
+pub(super) fn judge_bottom(
+    profile: &Profile,
+    facts: &ScreenFacts,
+    plain: &[String],
+    styled: Option<(u16, &[String])>,
+) -> Option<PaneVerdict> {
+    if !profile.screen.layout.shape.is_read_from_the_bottom() {
+        return None;
+    }
+    let mut judge = Judge::new(profile, facts, plain);
+    // Without the version from elsewhere, the banner may tell it.
+    judge.wants_more = judge.version_text.is_none() && profile.screen.layout.banner.is_some();
+    let verdict = judge.judge(styled);
+    (!judge.wants_more).then(|| with_mode(verdict, facts))
+}
+
 /// Judges a screen. `styled` are rows with escape sequences from the given row on, as [`wanted_style`] asked.
 pub fn judge_screen(
     profile: &Profile,
@@ -82,21 +99,16 @@ pub fn judge_screen(
     plain: &[String],
     styled: Option<(u16, &[String])>,
 ) -> PaneVerdict {
-    let mut verdict = Judge::new(profile, facts, plain).judge(styled);
+    with_mode(Judge::new(profile, facts, plain).judge(styled), facts)
+}
+
+/// The verdict with what tmux says of the pane's mode.
+fn with_mode(mut verdict: PaneVerdict, facts: &ScreenFacts) -> PaneVerdict {
     if facts.in_mode == Some(true) {
         verdict.mode = Some(Mode::Copy);
         verdict.evidence.push(Evidence::new(Witness::Tmux, "pane-in-mode"));
     }
     verdict
-}
-
-/// Judges a saved screen in the stages of the live reader.
-pub fn judge_capture(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
-    // A screen that was saved without colours tells nothing about them.
-    let wanted = wanted_style(profile, capture.plain()).filter(|_| capture.has_colour());
-    let styled = wanted.map(|(first, last)| (first, capture.styled(first, last)));
-    let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
-    judge_screen(profile, facts, capture.plain(), styled)
 }
 
 /// Every rule that matches somewhere on the screen, for people who ask why.
@@ -125,6 +137,8 @@ struct Judge<'a> {
     version: Option<Vec<u32>>,
     /// First row that is not the conversation's.
     above: Option<usize>,
+    /// Whether rows above the given ones could change the verdict. Means nothing where they are all of the screen.
+    wants_more: bool,
     /// Rules that matched so far.
     found: Vec<Match<'a>>,
 }
@@ -134,12 +148,13 @@ impl<'a> Judge<'a> {
     fn new(profile: &'a Profile, facts: &'a ScreenFacts, plain: &'a [String]) -> Self {
         let version_text = facts.version.clone().or_else(|| banner_version(profile, plain));
         let version = version_text.as_deref().and_then(version_numbers);
-        Self { profile, facts, plain, version_text, version, above: None, found: Vec::new() }
+        Self { profile, facts, plain, version_text, version, above: None, wants_more: false, found: Vec::new() }
     }
 
     /// The verdict.
     fn judge(&mut self, styled: Option<(u16, &[String])>) -> PaneVerdict {
         let Some(last) = self.plain.iter().rposition(|row| !region::is_blank_row(row)) else {
+            self.wants_more = true;
             return PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "blank-screen"));
         };
         // tmux itself writes this line into a kept pane; without facts (a saved capture) it is the only sign.
@@ -151,14 +166,19 @@ impl<'a> Judge<'a> {
         }
         let mut verdict = match composer::find(&self.profile.screen.layout, self.plain) {
             Ok(at) => self.judge_box(at, styled),
-            Err(no_box) => self.judge_without_box(no_box, last),
+            Err(no_box) => {
+                self.wants_more = true;
+                self.judge_without_box(no_box, last)
+            }
         };
         if verdict.state != State::Unknown || verdict.agent.is_some() {
             verdict.agent = Some(self.profile.name.clone());
             verdict.agent_version.clone_from(&self.version_text);
         }
         let above = self.above.unwrap_or(last + 1);
-        verdict.content_hash = Some(tail::content_hash(&self.profile.screen.layout, self.plain, above));
+        let (hash, has_enough) = tail::content_hash(&self.profile.screen.layout, self.plain, above);
+        self.wants_more |= !has_enough;
+        verdict.content_hash = Some(hash);
         verdict
     }
 
@@ -176,7 +196,7 @@ impl<'a> Judge<'a> {
             self.look(Region::Status, &status.text, Some(status.row), cursor);
         }
         // An item that no rule knows ends the walk, unless its block is known by its first line (a tip below a spinner).
-        let mut skip = false;
+        let (mut skip, mut ended) = (false, false);
         for (nth, item) in tail::items(layout, self.plain, end).take(TAIL_ITEMS).enumerate() {
             if skip && !item.head {
                 continue;
@@ -186,10 +206,12 @@ impl<'a> Judge<'a> {
                 self.look(Region::Newest, &format!("{}\n{footer}", item.text), Some(item.row), cursor);
             }
             if item.head && !known {
+                ended = true;
                 break;
             }
             skip = !known;
         }
+        self.wants_more |= !ended;
     }
 
     /// A screen with a live input box.

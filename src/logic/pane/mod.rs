@@ -1,16 +1,17 @@
 //! What a pane is doing: the vocabulary, and the fusion of all witnesses into one verdict with its evidence.
 //!
 //! The vocabulary is `protocol-facts` §3.3 (`docs/contracts.md` §3). *Cannot tell* is [`State::Unknown`] or
-//! [`State::Empty`]; both cause no action. Reading goes in stages, the same live and offline: plain rows first
-//! ([`wanted_style`] says which rows are then wanted with colour), [`judge_screen`] gives the screen's verdict, and
-//! [`fuse()`] weighs it against tmux, the process tree and the hooks.
+//! [`State::Empty`]; both cause no action. A screen is read in stages, the same live and offline ([`reader`]);
+//! [`judge_screen`] gives its verdict, and [`fuse()`] weighs that against tmux, the process tree and the hooks.
 
 pub mod classify;
 pub mod fuse;
 pub mod profile;
+pub mod reader;
 pub mod verdict;
 
-pub use classify::{ScreenFacts, composer, judge_capture, judge_screen, matches, wanted_style};
+pub use classify::{ScreenFacts, composer, judge_screen, matches, wanted_style};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
+pub use reader::{Reader, Wanted, judge_capture};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};

@@ -290,6 +290,15 @@ impl PaneVerdict {
             evidence: vec![evidence],
         }
     }
+
+    /// The verdict on rows that begin so many rows below the screen's top.
+    #[must_use]
+    pub(super) fn moved_down(mut self, rows: u16) -> Self {
+        for row in self.evidence.iter_mut().filter_map(|evidence| evidence.row.as_mut()) {
+            *row = row.saturating_add(rows);
+        }
+        self
+    }
 }
 
 #[cfg(test)]

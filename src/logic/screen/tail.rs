@@ -76,15 +76,21 @@ fn joined(rows: &[String]) -> String {
     text
 }
 
-/// Checksum of the rows above `end` without digits, nudges and repeated blanks; a change of numbers alone is no change.
-pub fn content_hash(layout: &Layout, rows: &[String], end: usize) -> u64 {
+/// Most rows that the checksum is made of: new text comes in at the bottom, so more would be read for nothing.
+const HASH_ROWS: usize = 12;
+
+/// Checksum of the last rows above `end` without digits, nudges and repeated blanks; a change of numbers alone is no
+/// change. The other value is whether there were as many rows as it wants.
+pub fn content_hash(layout: &Layout, rows: &[String], end: usize) -> (u64, bool) {
     // FNV-1a: stable across builds, and fast enough for text of this size.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut eat = |byte: u8| {
         hash ^= u64::from(byte);
         hash = hash.wrapping_mul(0x0000_0100_0000_01b3);
     };
-    for row in &rows[..without_nudges(layout, rows, end)] {
+    let end = without_nudges(layout, rows, end);
+    let start = end.checked_sub(HASH_ROWS);
+    for row in &rows[start.unwrap_or(0)..end] {
         let mut blank = true;
         for byte in row.trim_end().bytes().filter(|byte| !byte.is_ascii_digit()) {
             let is_space = byte.is_ascii_whitespace();
@@ -95,5 +101,5 @@ pub fn content_hash(layout: &Layout, rows: &[String], end: usize) -> u64 {
         }
         eat(b'\n');
     }
-    hash
+    (hash, start.is_some())
 }

@@ -16,3 +16,13 @@ pub enum Shape {
     #[default]
     Ruled,
 }
+
+impl Shape {
+    /// Whether a live input box is found from its own rows up, so that the rows far above it need not be read. A shape
+    /// whose dialogs float over a live box can't say so.
+    pub const fn is_read_from_the_bottom(self) -> bool {
+        match self {
+            Self::Ruled => true,
+        }
+    }
+}
