@@ -11,36 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use nexus_watcher::agents::Profiles;
-use nexus_watcher::logic::pane::{
-    self, Auth, InputRow, Mode, Overlay, PaneVerdict, Profile, ScreenFacts, State, judge_capture,
-};
+use nexus_watcher::logic::pane::{self, InputRow, Label, PaneVerdict, Profile, ScreenFacts, State, judge_capture};
 use nexus_watcher::logic::screen::Capture;
 use proptest::prelude::*;
-use serde::Deserialize;
-
-/// What was done to the pane when the screen was saved.
-#[derive(Debug, Deserialize)]
-struct Label {
-    agent: String,
-    version: Option<String>,
-    state: String,
-    input_row: String,
-    turn_running: bool,
-    #[serde(default)]
-    overlay: String,
-    tmux: TmuxLabel,
-}
-
-/// What tmux said of the pane.
-#[derive(Debug, Deserialize)]
-struct TmuxLabel {
-    #[serde(rename = "pane_title")]
-    title: String,
-    #[serde(rename = "pane_dead")]
-    dead: String,
-    #[serde(rename = "pane_in_mode")]
-    in_mode: String,
-}
 
 struct Screen {
     name: String,
@@ -74,129 +47,6 @@ fn screens() -> Vec<Screen> {
     }
     assert!(found.len() > 600, "only {} captures found", found.len());
     found
-}
-
-/// Facts that a live look has besides the text.
-fn live_facts(label: &Label) -> ScreenFacts {
-    ScreenFacts {
-        dead: Some(label.tmux.dead == "1"),
-        in_mode: Some(label.tmux.in_mode == "1"),
-        title: Some(label.tmux.title.clone()),
-        version: None,
-    }
-}
-
-/// The one table: which verdicts a label accepts, and which fields it wants. Returns what is missing.
-fn compare(label: &Label, verdict: &PaneVerdict) -> Vec<String> {
-    let row = label.input_row != "none";
-    let retrying = label.turn_running && matches!(label.state.as_str(), "api-error" | "over-limit" | "auth-required");
-    let mut wrong = Vec::new();
-    let mut want = |ok: bool, what: &str| {
-        if !ok {
-            wrong.push(what.to_owned());
-        }
-    };
-    let state = verdict.state;
-    let free = matches!(state, State::Idle | State::AutosuggestOnly);
-    match label.state.as_str() {
-        _ if retrying => {
-            want(state == State::Busy, "state busy");
-            want(verdict.retrying.is_some(), "retrying=");
-        }
-        "idle" => want(state == State::Idle, "state idle"),
-        "idle-with-suggestion" => {
-            want(state == State::AutosuggestOnly, "state autosuggest-only");
-            want(verdict.input == Some(InputRow::Ghost), "input=ghost");
-        }
-        "draft" => {
-            want(state == State::UserTyping, "state user-typing");
-            want(verdict.input == Some(InputRow::Typed), "input=typed");
-        }
-        "busy" if label.input_row == "typed" => {
-            want(matches!(state, State::Busy | State::UserTyping), "state busy or user-typing");
-            want(verdict.input == Some(InputRow::Typed), "input=typed");
-        }
-        "busy" => want(state == State::Busy, "state busy"),
-        "queued" => {
-            want(state == State::Busy, "state busy");
-            want(verdict.queued, "queued=1");
-        }
-        "working-background" => want(state == State::WorkingBackground, "state working-background"),
-        "blocked-permission" => want(blocked(verdict, &[Overlay::Permission]), "blocked overlay=permission"),
-        "blocked-question" => want(blocked(verdict, &[Overlay::AskUq]), "blocked overlay=askuq"),
-        "blocked-plan" => want(blocked(verdict, &[Overlay::Plan]), "blocked overlay=plan"),
-        "blocked-trust" => want(
-            blocked(verdict, &[Overlay::WorkspaceTrust, Overlay::BypassPermissions]),
-            "blocked overlay=workspace-trust or bypass-permissions",
-        ),
-        "blocked-menu" | "onboarding" => {
-            want(blocked(verdict, &[Overlay::Menu, Overlay::Dialog]), "blocked overlay=menu or dialog");
-        }
-        "over-limit" if row => {
-            want(state == State::OverLimit, "state over-limit");
-            want(verdict.reset_at.is_some() && verdict.limit.is_some(), "reset_at= and limit=");
-        }
-        "over-limit" => {
-            want(matches!(state, State::OverLimit | State::Blocked), "state over-limit or blocked");
-            want(verdict.overlay == Some(Overlay::RateLimit), "overlay=rate-limit");
-        }
-        "auth-required" if row => {
-            want(free, "state idle or autosuggest-only");
-            want(verdict.auth.is_some(), "auth=");
-        }
-        "auth-required" => {
-            want(state == State::Blocked, "state blocked");
-            want(verdict.auth == Some(Auth::Login), "auth=login");
-        }
-        "api-error" => {
-            want(free, "state idle or autosuggest-only");
-            want(verdict.notice.is_some(), "notice=");
-        }
-        "shell" => {
-            want(matches!(state, State::Absent | State::Unknown), "state absent or unknown");
-            want(verdict.agent.is_none(), "no agent");
-        }
-        "dead" => {
-            want(state == State::Absent, "state absent");
-            want(verdict.evidence.first().is_some_and(|e| e.rule == "pane_dead"), "evidence=pane_dead");
-        }
-        "unknown" => want(matches!(state, State::Unknown | State::Empty | State::Blocked), "state unknown"),
-        "copy-mode" => {
-            let under = if label.turn_running { State::Busy } else { State::Idle };
-            want(state == under, "what lies under copy mode");
-            want(verdict.mode == Some(Mode::Copy), "mode=copy");
-        }
-        other => want(false, &format!("a mapping for the label {other:?}")),
-    }
-    wrong
-}
-
-fn blocked(verdict: &PaneVerdict, overlays: &[Overlay]) -> bool {
-    verdict.state == State::Blocked && verdict.overlay.is_some_and(|overlay| overlays.contains(&overlay))
-}
-
-/// Whether acting on the verdict could do harm, whatever else it says.
-fn is_unsafe(label: &Label, verdict: &PaneVerdict) -> bool {
-    let running = label.turn_running;
-    let may_paste = match label.state.as_str() {
-        "idle" | "idle-with-suggestion" => true,
-        "api-error" | "auth-required" => label.input_row != "none" && !running,
-        // What lies under copy mode; the mode itself forbids the paste.
-        "copy-mode" => !running && verdict.mode == Some(Mode::Copy),
-        _ => false,
-    };
-    let may_retire = matches!(label.state.as_str(), "dead" | "shell");
-    let dialog = label.state.starts_with("blocked-")
-        || matches!(label.state.as_str(), "onboarding")
-        || (matches!(label.state.as_str(), "over-limit" | "auth-required") && label.input_row == "none")
-        || (label.state == "unknown" && label.overlay == "transcript");
-    match verdict.state {
-        State::Idle | State::AutosuggestOnly => !may_paste,
-        State::Absent => !may_retire,
-        State::Blocked => !dialog,
-        State::Busy => dialog,
-        _ => false,
-    }
 }
 
 fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &PaneVerdict, wrong: &str) -> String {
@@ -238,8 +88,8 @@ fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Labe
         let facts = facts_of(&screen.label);
         let verdict = judge_capture(profile, &facts, &screen.capture);
         total += 1;
-        let wrong = compare(&screen.label, &verdict);
-        if is_unsafe(&screen.label, &verdict) {
+        let wrong = screen.label.compare(&verdict);
+        if screen.label.forbids(&verdict) {
             failures.push(report(screen, profile, &facts, &verdict, "A SAFE ANSWER"));
         } else if !wrong.is_empty() {
             failed.insert(screen.name.clone());
@@ -258,7 +108,7 @@ fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Labe
 
 #[test]
 fn every_capture_is_read_as_labelled_with_the_facts_of_tmux() {
-    check_all(live_facts, |_| false);
+    check_all(Label::facts, |_| false);
 }
 
 #[test]
@@ -287,7 +137,7 @@ fn the_last_rows_of_a_screen_tell_the_same_as_all_of_it() {
     }));
     for screen in all {
         let profile = profiles.get(&screen.label.agent).unwrap();
-        let facts = live_facts(&screen.label).with_version(screen.label.version.clone());
+        let facts = screen.label.facts().with_version(screen.label.version.clone());
         let mut reader = pane::Reader::new(u16::try_from(screen.capture.plain().len()).unwrap());
         let first = reader.wants(profile, &facts);
         let whole = judge_whole(profile, &facts, &screen.capture);
@@ -566,7 +416,7 @@ fn every_fingerprint_is_seen_on_a_capture_or_listed_as_not_seen() {
     let claude = claude();
     let mut seen = BTreeSet::new();
     for screen in screens() {
-        let facts = live_facts(&screen.label);
+        let facts = screen.label.facts();
         let wanted = pane::wanted_style(&claude, screen.capture.plain());
         let styled = wanted.map(|(first, last)| (first, screen.capture.styled(first, last)));
         let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
