@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use nexus_watcher::agents::Profiles;
@@ -15,39 +14,10 @@ use nexus_watcher::logic::pane::{self, InputRow, Label, PaneVerdict, Profile, Sc
 use nexus_watcher::logic::screen::Capture;
 use proptest::prelude::*;
 
-struct Screen {
-    name: String,
-    label: Label,
-    /// The bytes of the capture.
-    ansi: Vec<u8>,
-    capture: Capture,
-}
+#[path = "support/captures.rs"]
+mod captures;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
-}
-
-fn screens() -> Vec<Screen> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(root().join("tests/captures")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    for folder in folders.iter().filter(|path| path.is_dir()) {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        for file in files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "json")) {
-            let label = serde_json::from_slice(&std::fs::read(file).unwrap())
-                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let ansi = std::fs::read(file.with_extension("ansi")).unwrap();
-            let capture = Capture::from_bytes(&ansi);
-            let folder = folder.file_name().unwrap().to_str().unwrap();
-            let name = format!("{folder}/{}", file.file_stem().unwrap().to_str().unwrap());
-            found.push(Screen { name, label, ansi, capture });
-        }
-    }
-    assert!(found.len() > 600, "only {} captures found", found.len());
-    found
-}
+use captures::{Screen, known_gaps, root, screens};
 
 fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &PaneVerdict, wrong: &str) -> String {
     let wanted = pane::wanted_style(profile, screen.capture.plain());
@@ -67,15 +37,6 @@ fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &Pan
         let _infallible = writeln!(text, "    matched {} {id}: {line}", region.word());
     }
     text
-}
-
-/// Captures listed in `docs/accuracy.md` as not readable.
-fn known_gaps() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(root().join("docs/accuracy.md")).unwrap();
-    text.lines()
-        .filter_map(|line| line.strip_prefix("- `")?.split_once('`').map(|(name, _)| name.to_owned()))
-        .filter(|name| name.contains("--"))
-        .collect()
 }
 
 fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Label) -> bool) {
