@@ -77,6 +77,44 @@ fn every_capture_is_read_as_labelled_by_its_text_alone() {
     check_all(|_| ScreenFacts::default(), |label| label.state == "copy-mode");
 }
 
+#[test]
+fn a_live_dialog_says_what_it_offers_and_what_enter_would_choose() {
+    let profiles = Profiles::builtin().unwrap();
+    let mut offered = 0;
+    for screen in screens() {
+        let verdict = judge_capture(profiles.get(&screen.label.agent).unwrap(), &screen.label.facts(), &screen.capture);
+        let under = verdict.options.iter().filter(|option| option.under_cursor).count();
+        assert!(verdict.options.is_empty() || under == 1, "{}: {:?}", screen.name, verdict.options);
+        let row = verdict.evidence.iter().find(|reason| reason.rule == "option-under-cursor");
+        for option in verdict.options.iter().filter(|option| option.under_cursor) {
+            let line = row.and_then(|reason| reason.line.as_deref()).unwrap_or_default();
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                line.contains(option.label.trim_end_matches('…')) || line.ends_with('…'),
+                "{}: {line}",
+                screen.name
+            );
+        }
+        if verdict.state != State::Blocked {
+            assert!(verdict.options.is_empty() && verdict.question.is_none(), "{}", screen.name);
+        }
+        offered += under;
+        if matches!(screen.label.state.as_str(), "blocked-permission" | "blocked-plan" | "blocked-question") {
+            assert!(verdict.options.len() > 1, "{}: {:?}", screen.name, verdict.options);
+        }
+    }
+    assert!(offered > 100, "only {offered} dialogs offer anything");
+    // One that no rule names offers just the same.
+    let text =
+        "  Pick a colour for the tests\n\n  ❯ Red \x1b]0;x\x07hot\n    Green\n\n  Enter to confirm · Esc to cancel";
+    let verdict = judge_capture(&claude(), &ScreenFacts::default(), &Capture::from_bytes(text.as_bytes()));
+    assert_eq!((verdict.state, verdict.overlay), (State::Blocked, Some(pane::Overlay::Dialog)));
+    assert_eq!(verdict.question.as_deref(), Some("Pick a colour for the tests"));
+    let labels: Vec<(&str, bool)> =
+        verdict.options.iter().map(|option| (option.label.as_str(), option.under_cursor)).collect();
+    assert_eq!(labels, [("Red hot", true), ("Green", false)]);
+}
+
 /// The verdict on the whole screen at once.
 fn judge_whole(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
     let wanted = pane::wanted_style(profile, capture.plain()).filter(|_| capture.has_colour());

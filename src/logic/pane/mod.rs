@@ -4,6 +4,7 @@
 //! [`State::Empty`]; both cause no action. A screen is read in stages, the same live and offline ([`reader`]);
 //! [`judge_screen`] gives its verdict, and [`fuse()`] weighs that against tmux, the process tree and the hooks.
 
+pub mod choice;
 pub mod classify;
 pub mod fuse;
 pub mod label;
@@ -11,6 +12,7 @@ pub mod profile;
 pub mod reader;
 pub mod verdict;
 
+pub use choice::Choice;
 pub use classify::{ScreenFacts, composer, judge_screen, matches, wanted_style};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse};
 pub use label::{Grade, Label};
