@@ -7,197 +7,17 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use nexus_watcher::agents::Profiles;
-use nexus_watcher::logic::pane::{
-    self, Auth, InputRow, Mode, Overlay, PaneVerdict, Profile, ScreenFacts, State, judge_capture,
-};
+use nexus_watcher::logic::pane::{self, InputRow, Label, PaneVerdict, Profile, ScreenFacts, State, judge_capture};
 use nexus_watcher::logic::screen::Capture;
 use proptest::prelude::*;
-use serde::Deserialize;
 
-/// What was done to the pane when the screen was saved.
-#[derive(Debug, Deserialize)]
-struct Label {
-    agent: String,
-    version: Option<String>,
-    state: String,
-    input_row: String,
-    turn_running: bool,
-    #[serde(default)]
-    overlay: String,
-    tmux: TmuxLabel,
-}
+#[path = "support/captures.rs"]
+mod captures;
 
-/// What tmux said of the pane.
-#[derive(Debug, Deserialize)]
-struct TmuxLabel {
-    #[serde(rename = "pane_title")]
-    title: String,
-    #[serde(rename = "pane_dead")]
-    dead: String,
-    #[serde(rename = "pane_in_mode")]
-    in_mode: String,
-}
-
-struct Screen {
-    name: String,
-    label: Label,
-    /// The bytes of the capture.
-    ansi: Vec<u8>,
-    capture: Capture,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
-}
-
-fn screens() -> Vec<Screen> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(root().join("tests/captures")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    for folder in folders.iter().filter(|path| path.is_dir()) {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        for file in files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "json")) {
-            let label = serde_json::from_slice(&std::fs::read(file).unwrap())
-                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let ansi = std::fs::read(file.with_extension("ansi")).unwrap();
-            let capture = Capture::from_bytes(&ansi);
-            let folder = folder.file_name().unwrap().to_str().unwrap();
-            let name = format!("{folder}/{}", file.file_stem().unwrap().to_str().unwrap());
-            found.push(Screen { name, label, ansi, capture });
-        }
-    }
-    assert!(found.len() > 600, "only {} captures found", found.len());
-    found
-}
-
-/// Facts that a live look has besides the text.
-fn live_facts(label: &Label) -> ScreenFacts {
-    ScreenFacts {
-        dead: Some(label.tmux.dead == "1"),
-        in_mode: Some(label.tmux.in_mode == "1"),
-        title: Some(label.tmux.title.clone()),
-        version: None,
-    }
-}
-
-/// The one table: which verdicts a label accepts, and which fields it wants. Returns what is missing.
-fn compare(label: &Label, verdict: &PaneVerdict) -> Vec<String> {
-    let row = label.input_row != "none";
-    let retrying = label.turn_running && matches!(label.state.as_str(), "api-error" | "over-limit" | "auth-required");
-    let mut wrong = Vec::new();
-    let mut want = |ok: bool, what: &str| {
-        if !ok {
-            wrong.push(what.to_owned());
-        }
-    };
-    let state = verdict.state;
-    let free = matches!(state, State::Idle | State::AutosuggestOnly);
-    match label.state.as_str() {
-        _ if retrying => {
-            want(state == State::Busy, "state busy");
-            want(verdict.retrying.is_some(), "retrying=");
-        }
-        "idle" => want(state == State::Idle, "state idle"),
-        "idle-with-suggestion" => {
-            want(state == State::AutosuggestOnly, "state autosuggest-only");
-            want(verdict.input == Some(InputRow::Ghost), "input=ghost");
-        }
-        "draft" => {
-            want(state == State::UserTyping, "state user-typing");
-            want(verdict.input == Some(InputRow::Typed), "input=typed");
-        }
-        "busy" if label.input_row == "typed" => {
-            want(matches!(state, State::Busy | State::UserTyping), "state busy or user-typing");
-            want(verdict.input == Some(InputRow::Typed), "input=typed");
-        }
-        "busy" => want(state == State::Busy, "state busy"),
-        "queued" => {
-            want(state == State::Busy, "state busy");
-            want(verdict.queued, "queued=1");
-        }
-        "working-background" => want(state == State::WorkingBackground, "state working-background"),
-        "blocked-permission" => want(blocked(verdict, &[Overlay::Permission]), "blocked overlay=permission"),
-        "blocked-question" => want(blocked(verdict, &[Overlay::AskUq]), "blocked overlay=askuq"),
-        "blocked-plan" => want(blocked(verdict, &[Overlay::Plan]), "blocked overlay=plan"),
-        "blocked-trust" => want(
-            blocked(verdict, &[Overlay::WorkspaceTrust, Overlay::BypassPermissions]),
-            "blocked overlay=workspace-trust or bypass-permissions",
-        ),
-        "blocked-menu" | "onboarding" => {
-            want(blocked(verdict, &[Overlay::Menu, Overlay::Dialog]), "blocked overlay=menu or dialog");
-        }
-        "over-limit" if row => {
-            want(state == State::OverLimit, "state over-limit");
-            want(verdict.reset_at.is_some() && verdict.limit.is_some(), "reset_at= and limit=");
-        }
-        "over-limit" => {
-            want(matches!(state, State::OverLimit | State::Blocked), "state over-limit or blocked");
-            want(verdict.overlay == Some(Overlay::RateLimit), "overlay=rate-limit");
-        }
-        "auth-required" if row => {
-            want(free, "state idle or autosuggest-only");
-            want(verdict.auth.is_some(), "auth=");
-        }
-        "auth-required" => {
-            want(state == State::Blocked, "state blocked");
-            want(verdict.auth == Some(Auth::Login), "auth=login");
-        }
-        "api-error" => {
-            want(free, "state idle or autosuggest-only");
-            want(verdict.notice.is_some(), "notice=");
-        }
-        "shell" => {
-            want(matches!(state, State::Absent | State::Unknown), "state absent or unknown");
-            want(verdict.agent.is_none(), "no agent");
-        }
-        "dead" => {
-            want(state == State::Absent, "state absent");
-            want(verdict.evidence.first().is_some_and(|e| e.rule == "pane_dead"), "evidence=pane_dead");
-        }
-        "unknown" => want(matches!(state, State::Unknown | State::Empty | State::Blocked), "state unknown"),
-        "copy-mode" => {
-            let under = if label.turn_running { State::Busy } else { State::Idle };
-            want(state == under, "what lies under copy mode");
-            want(verdict.mode == Some(Mode::Copy), "mode=copy");
-        }
-        other => want(false, &format!("a mapping for the label {other:?}")),
-    }
-    wrong
-}
-
-fn blocked(verdict: &PaneVerdict, overlays: &[Overlay]) -> bool {
-    verdict.state == State::Blocked && verdict.overlay.is_some_and(|overlay| overlays.contains(&overlay))
-}
-
-/// Whether acting on the verdict could do harm, whatever else it says.
-fn is_unsafe(label: &Label, verdict: &PaneVerdict) -> bool {
-    let running = label.turn_running;
-    let may_paste = match label.state.as_str() {
-        "idle" | "idle-with-suggestion" => true,
-        "api-error" | "auth-required" => label.input_row != "none" && !running,
-        // What lies under copy mode; the mode itself forbids the paste.
-        "copy-mode" => !running && verdict.mode == Some(Mode::Copy),
-        _ => false,
-    };
-    let may_retire = matches!(label.state.as_str(), "dead" | "shell");
-    let dialog = label.state.starts_with("blocked-")
-        || matches!(label.state.as_str(), "onboarding")
-        || (matches!(label.state.as_str(), "over-limit" | "auth-required") && label.input_row == "none")
-        || (label.state == "unknown" && label.overlay == "transcript");
-    match verdict.state {
-        State::Idle | State::AutosuggestOnly => !may_paste,
-        State::Absent => !may_retire,
-        State::Blocked => !dialog,
-        State::Busy => dialog,
-        _ => false,
-    }
-}
+use captures::{Screen, known_gaps, root, screens};
 
 fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &PaneVerdict, wrong: &str) -> String {
     let wanted = pane::wanted_style(profile, screen.capture.plain());
@@ -219,15 +39,6 @@ fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &Pan
     text
 }
 
-/// Captures listed in `docs/accuracy.md` as not readable.
-fn known_gaps() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(root().join("docs/accuracy.md")).unwrap();
-    text.lines()
-        .filter_map(|line| line.strip_prefix("- `")?.split_once('`').map(|(name, _)| name.to_owned()))
-        .filter(|name| name.contains("--"))
-        .collect()
-}
-
 fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Label) -> bool) {
     let profiles = Profiles::builtin().unwrap();
     let gaps = known_gaps();
@@ -238,8 +49,8 @@ fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Labe
         let facts = facts_of(&screen.label);
         let verdict = judge_capture(profile, &facts, &screen.capture);
         total += 1;
-        let wrong = compare(&screen.label, &verdict);
-        if is_unsafe(&screen.label, &verdict) {
+        let wrong = screen.label.compare(&verdict);
+        if screen.label.forbids(&verdict) {
             failures.push(report(screen, profile, &facts, &verdict, "A SAFE ANSWER"));
         } else if !wrong.is_empty() {
             failed.insert(screen.name.clone());
@@ -258,12 +69,50 @@ fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Labe
 
 #[test]
 fn every_capture_is_read_as_labelled_with_the_facts_of_tmux() {
-    check_all(live_facts, |_| false);
+    check_all(Label::facts, |_| false);
 }
 
 #[test]
 fn every_capture_is_read_as_labelled_by_its_text_alone() {
     check_all(|_| ScreenFacts::default(), |label| label.state == "copy-mode");
+}
+
+#[test]
+fn a_live_dialog_says_what_it_offers_and_what_enter_would_choose() {
+    let profiles = Profiles::builtin().unwrap();
+    let mut offered = 0;
+    for screen in screens() {
+        let verdict = judge_capture(profiles.get(&screen.label.agent).unwrap(), &screen.label.facts(), &screen.capture);
+        let under = verdict.options.iter().filter(|option| option.under_cursor).count();
+        assert!(verdict.options.is_empty() || under == 1, "{}: {:?}", screen.name, verdict.options);
+        let row = verdict.evidence.iter().find(|reason| reason.rule == "option-under-cursor");
+        for option in verdict.options.iter().filter(|option| option.under_cursor) {
+            let line = row.and_then(|reason| reason.line.as_deref()).unwrap_or_default();
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                line.contains(option.label.trim_end_matches('…')) || line.ends_with('…'),
+                "{}: {line}",
+                screen.name
+            );
+        }
+        if verdict.state != State::Blocked {
+            assert!(verdict.options.is_empty() && verdict.question.is_none(), "{}", screen.name);
+        }
+        offered += under;
+        if matches!(screen.label.state.as_str(), "blocked-permission" | "blocked-plan" | "blocked-question") {
+            assert!(verdict.options.len() > 1, "{}: {:?}", screen.name, verdict.options);
+        }
+    }
+    assert!(offered > 100, "only {offered} dialogs offer anything");
+    // One that no rule names offers just the same.
+    let text =
+        "  Pick a colour for the tests\n\n  ❯ Red \x1b]0;x\x07hot\n    Green\n\n  Enter to confirm · Esc to cancel";
+    let verdict = judge_capture(&claude(), &ScreenFacts::default(), &Capture::from_bytes(text.as_bytes()));
+    assert_eq!((verdict.state, verdict.overlay), (State::Blocked, Some(pane::Overlay::Dialog)));
+    assert_eq!(verdict.question.as_deref(), Some("Pick a colour for the tests"));
+    let labels: Vec<(&str, bool)> =
+        verdict.options.iter().map(|option| (option.label.as_str(), option.under_cursor)).collect();
+    assert_eq!(labels, [("Red hot", true), ("Green", false)]);
 }
 
 /// The verdict on the whole screen at once.
@@ -287,7 +136,7 @@ fn the_last_rows_of_a_screen_tell_the_same_as_all_of_it() {
     }));
     for screen in all {
         let profile = profiles.get(&screen.label.agent).unwrap();
-        let facts = live_facts(&screen.label).with_version(screen.label.version.clone());
+        let facts = screen.label.facts().with_version(screen.label.version.clone());
         let mut reader = pane::Reader::new(u16::try_from(screen.capture.plain().len()).unwrap());
         let first = reader.wants(profile, &facts);
         let whole = judge_whole(profile, &facts, &screen.capture);
@@ -566,7 +415,7 @@ fn every_fingerprint_is_seen_on_a_capture_or_listed_as_not_seen() {
     let claude = claude();
     let mut seen = BTreeSet::new();
     for screen in screens() {
-        let facts = live_facts(&screen.label);
+        let facts = screen.label.facts();
         let wanted = pane::wanted_style(&claude, screen.capture.plain());
         let styled = wanted.map(|(first, last)| (first, screen.capture.styled(first, last)));
         let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));

@@ -164,6 +164,9 @@ pub(crate) fn verdict_line(label: &Label, verdict: &PaneVerdict) -> String {
     };
     put("input", verdict.input.map(|input| input.word().to_owned()));
     put("overlay", verdict.overlay.map(|overlay| overlay.word().to_owned()));
+    // One word each; the labels and the question are in the JSON and the explanation.
+    put("options", (!verdict.options.is_empty()).then(|| verdict.options.len().to_string()));
+    put("option", verdict.options.iter().find(|option| option.under_cursor).map(|option| option.label.clone()));
     put("auth", verdict.auth.map(|auth| auth.word().to_owned()));
     put("mode", verdict.mode.map(|mode| mode.word().to_owned()));
     put("queued", verdict.queued.then(|| "1".to_owned()));

@@ -2,6 +2,7 @@
 //!
 //! Owns the order in which regions are believed. It contains no agent's wording: every word and glyph is in the profile.
 
+use super::choice;
 use super::fuse::{TURN_OVER, TURN_PRESUMED};
 use super::profile::Profile;
 use super::verdict::{Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
@@ -320,6 +321,8 @@ impl<'a> Judge<'a> {
         let mut verdict = PaneVerdict::of(State::Blocked, evidence);
         self.add_fields(&mut verdict);
         verdict.overlay = Some(overlay);
+        verdict.question = choice::question(dialog);
+        verdict.options = choice::choices(dialog);
         if let Some(row) = dialog.cursor_row {
             let label = self.plain.get(row).map(|row| region::unframed_row(row)).unwrap_or_default();
             verdict.evidence.push(

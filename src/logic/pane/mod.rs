@@ -4,14 +4,18 @@
 //! [`State::Empty`]; both cause no action. A screen is read in stages, the same live and offline ([`reader`]);
 //! [`judge_screen`] gives its verdict, and [`fuse()`] weighs that against tmux, the process tree and the hooks.
 
+pub mod choice;
 pub mod classify;
 pub mod fuse;
+pub mod label;
 pub mod profile;
 pub mod reader;
 pub mod verdict;
 
+pub use choice::Choice;
 pub use classify::{ScreenFacts, composer, judge_screen, matches, wanted_style};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse};
+pub use label::{Grade, Label};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
 pub use reader::{Reader, Wanted, judge_capture};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::Choice;
+
 /// Defines an enum whose values have one printed word each.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -223,6 +225,12 @@ pub struct PaneVerdict {
     /// What covers the prompt, when `blocked` (or a limit menu).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlay: Option<Overlay>,
+    /// What a live dialog asks, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What a live dialog offers, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub options: Vec<Choice>,
     /// What stands in the input row, whenever there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<InputRow>,
@@ -273,6 +281,8 @@ impl PaneVerdict {
         Self {
             state,
             overlay: None,
+            question: None,
+            options: Vec::new(),
             input: None,
             auth: None,
             mode: None,

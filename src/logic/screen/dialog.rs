@@ -20,6 +20,8 @@ pub struct Dialog {
     pub cursor_row: Option<usize>,
     /// Labels in order, one a line.
     pub options: String,
+    /// Which of the labels is under the cursor, counted from zero.
+    pub chosen: Option<usize>,
     /// The paragraph right above the options.
     pub question: String,
     /// First row of the question.
@@ -39,7 +41,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
     }
     let hint = hint(layout, rows);
     let options = options(layout, rows, hint.is_some());
-    let Some((first, last, cursor_row, labels)) = options else {
+    let Some((first, last, cursor_row, labels, chosen)) = options else {
         let top = upper_edge(layout, rows, end);
         // A page with a scroll bar hides its key hints; its upper edge is drawn by nothing else.
         let page = is_page_edge(layout, &rows[top]) && rows[top + 1..].iter().all(|row| indent(row) != Some(0));
@@ -60,6 +62,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
         top,
         cursor_row: Some(cursor_row),
         options: labels,
+        chosen: Some(chosen),
         question,
         question_row,
         text: text(&rows[top..]),
@@ -75,8 +78,8 @@ fn hint(layout: &Layout, rows: &[String]) -> Option<String> {
     layout.hint.find(&joined).map(|found| found.as_str().to_owned())
 }
 
-/// The last option list: first row, last row, row of the cursor, labels.
-fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usize, usize, String)> {
+/// The last option list: first row, last row, row of the cursor, labels, and which of them is under the cursor.
+fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usize, usize, String, usize)> {
     let (cursor_row, column) = rows.iter().enumerate().rev().take(MAX_ROWS).find_map(|(at, row)| {
         let column = cursor_column(layout, row)?;
         // A sent message stands at the left edge with the same glyph; only a numbered label or key hints tell.
@@ -108,11 +111,13 @@ fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usi
     if first == last && !hinted {
         return None;
     }
-    let labels = (first..=last).filter(|at| *at == cursor_row || is_sibling(&rows[*at])).map(|at| {
-        let label = unframed_row(&rows[at]);
+    let labelled: Vec<usize> = (first..=last).filter(|at| *at == cursor_row || is_sibling(&rows[*at])).collect();
+    let labels = labelled.iter().map(|at| {
+        let label = unframed_row(&rows[*at]);
         label.trim_start_matches([layout.option_cursor, ' ']).to_owned()
     });
-    Some((first, last, cursor_row, labels.collect::<Vec<_>>().join("\n")))
+    let chosen = labelled.iter().position(|at| *at == cursor_row)?;
+    Some((first, last, cursor_row, labels.collect::<Vec<_>>().join("\n"), chosen))
 }
 
 /// Column of the label after an option cursor; the blank after it is an ordinary one.
