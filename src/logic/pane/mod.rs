@@ -6,12 +6,13 @@
 
 pub mod classify;
 pub mod fuse;
+pub mod process;
 pub mod profile;
 pub mod reader;
 pub mod verdict;
 
 pub use classify::{ScreenFacts, composer, judge_screen, matches, wanted_style};
-pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse};
+pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
 pub use reader::{Reader, Wanted, judge_capture};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
