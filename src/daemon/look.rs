@@ -68,6 +68,7 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
     };
     let Some(rows) = rows else { return Target::Absent(format!("the pane {} is gone", facts.pane)) };
     let screen = observe::judge(&profile, facts, &process, &rows);
+    let process = out.observer.recounted(process, facts, &screen, &now);
     let verdict = observe::fuse(out, facts, &process, screen, &now);
     if verdict.state == State::Absent {
         return Target::Absent(format!("no agent runs in the window {aim}"));

@@ -13,13 +13,13 @@ use super::outside::Outside;
 use super::recall::{Known, Recall, Screen};
 use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
+use crate::logic::pane::process::{self, Process};
 use crate::logic::pane::{
     self, Evidence, Liveness, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State, Wanted, Witness,
 };
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::processes::{Hold, Machine, Processes};
-use crate::sys::procfs::Process;
 use crate::sys::tmux::{Capture, CaptureRequest, Reading, Tmux, TmuxError};
 
 /// A pane younger than this may be one whose agent has not started yet (`NEXUS_PANE_BOOT_GRACE_SECONDS`).
@@ -67,6 +67,30 @@ impl Observer {
         if let Some(known) = known {
             return known;
         }
+        self.walked(facts, now)
+    }
+
+    /// The same with what runs below the agent counted anew where that could change what this screen comes to and the
+    /// last count may not stand any more.
+    pub(super) fn recounted(
+        &self,
+        process: ProcessFacts,
+        facts: &PaneFacts,
+        screen: &PaneVerdict,
+        now: &Now,
+    ) -> ProcessFacts {
+        let stands = |known: &Known| known.counts_stand(facts, now);
+        if process.liveness != Liveness::Alive
+            || !pane::weighs_background(screen)
+            || self.recall.borrow_mut().pane(facts.pane).process.as_ref().is_some_and(stands)
+        {
+            return process;
+        }
+        self.walked(facts, now)
+    }
+
+    /// Walks the process tree of a pane and remembers what it says.
+    fn walked(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
         let (found, hold) = self.walk(facts, now);
         self.recall.borrow_mut().pane(facts.pane).process = Some(Known::new(facts.pid, *now, found.clone(), hold));
         found
@@ -91,15 +115,21 @@ impl Observer {
             let profile = profiles.of_process(exe, argv)?;
             Some((process, profile, profile.process.version(exe, argv)))
         });
-        if let Some((process, profile, version)) = found {
+        if let Some((found, profile, version)) = found {
+            let below = process::below(&tree.processes, found.pid, now.at);
             let facts = ProcessFacts {
                 agent: Some(profile.name.clone()),
-                agent_pid: Some(process.pid),
+                agent_pid: Some(found.pid),
                 version,
                 liveness: Liveness::Alive,
+                background_shells: Some(below.shells),
+                background_cpu: Some(below.shell_cpu),
+                background_oldest: below.oldest,
+                child_cpu: Some(below.cpu),
+                counted_at: Some(now.at),
                 ..ProcessFacts::default()
             };
-            return (facts, self.processes.hold(&line_to(process, &tree.processes)));
+            return (facts, self.processes.hold(&line_to(found, &tree.processes)));
         }
         let other = live().find(|process| !process.is_shell()).map(|process| process.comm.clone());
         // An agent may be about to start in a young pane, and a process that can't be read may be one.
@@ -149,16 +179,18 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
     out.tmux.read(&mut sweep).await?;
     let Sweep { processes, verdicts, .. } = sweep;
     let mut list = Vec::with_capacity(view.panes.len());
-    let mut recall = observer.recall.borrow_mut();
-    for ((facts, process), verdict) in view.panes.iter().zip(&processes).zip(verdicts) {
-        let pane = recall.pane(facts.pane);
+    for ((facts, process), verdict) in view.panes.iter().zip(processes).zip(verdicts) {
         if let Some(verdict) = verdict {
-            pane.screen = Some(Screen::new(facts.clone(), process, now.at, verdict));
+            let screen = Screen::new(facts.clone(), &process, now.at, verdict);
+            observer.recall.borrow_mut().pane(facts.pane).screen = Some(screen);
         }
-        let screen = match (&pane.screen, observer.profile(process)) {
+        let screen = match (&observer.recall.borrow_mut().pane(facts.pane).screen, observer.profile(&process)) {
             (Some(screen), Some(_)) => screen.verdict.clone(),
             _ => nothing_to_judge(),
         };
+        let process = &observer.recounted(process, facts, &screen, now);
+        let mut recall = observer.recall.borrow_mut();
+        let pane = recall.pane(facts.pane);
         let hook = pane.hook(&out.state, facts);
         let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh);
         list.push(ObservedPane { facts: facts.clone(), verdict });

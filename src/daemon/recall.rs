@@ -23,6 +23,11 @@ const AGENT_LASTS: Duration = Duration::from_secs(10);
 /// How long such a pane is believed to run none: one that starts without a word is noticed after this.
 const NO_AGENT_LASTS: Duration = Duration::from_secs(30);
 
+/// How long what was counted below an agent stands while nothing is drawn: no shells, and some. One that ends may be
+/// silent; one that starts is not, since the agent has a turn for it.
+const NO_SHELLS_LAST: Duration = Duration::from_secs(120);
+const SHELLS_LAST: Duration = Duration::from_secs(10);
+
 /// The panes of one server.
 #[derive(Debug, Default)]
 pub(super) struct Recall {
@@ -71,14 +76,23 @@ pub(super) struct Known {
     /// When it was found, or last found to be still so.
     seen_at: Now,
     facts: ProcessFacts,
-    /// The agent, and what is between it and the pane. What else runs in the tree is not watched, so nothing that is
-    /// derived from it may be kept.
+    /// When the whole tree was walked. What was counted below the agent is of then.
+    walked_at: Now,
+    /// The agent, and what is between it and the pane. What else runs in the tree is not watched, so what is derived from
+    /// it is kept only as long as [`Known::counts_stand`].
     hold: Option<Box<dyn Hold>>,
 }
 
 impl Known {
     pub(super) fn new(pid: Option<u32>, seen_at: Now, facts: ProcessFacts, hold: Option<Box<dyn Hold>>) -> Self {
-        Self { pid, seen_at, facts, hold }
+        Self { pid, seen_at, facts, walked_at: seen_at, hold }
+    }
+
+    /// Whether what was counted below the agent still stands: nothing was drawn since, and that is not long ago.
+    pub(super) fn counts_stand(&self, pane: &PaneFacts, now: &Now) -> bool {
+        let lasts = if self.facts.background_shells == Some(0) { NO_SHELLS_LAST } else { SHELLS_LAST };
+        let is_quiet = self.walked_at.at.since(pane.activity) >= STAMP_SETTLES;
+        self.pid == pane.pid && is_quiet && now.uptime.saturating_sub(self.walked_at.uptime) < lasts
     }
 
     /// What it says, if the very processes that say it still run the same programs.
@@ -200,6 +214,24 @@ mod tests {
         ] {
             let found = known(liveness, None).believed(&facts(activity, pid), &at(now)).is_some();
             assert_eq!(found, believed, "{liveness:?} {activity} {pid} {now}");
+        }
+    }
+
+    #[test]
+    fn what_was_counted_stands_while_nothing_is_drawn_and_shorter_if_there_was_something() {
+        for (shells, activity, pid, now, stands) in [
+            (Some(0), 99, 7, 219, true),
+            (Some(0), 99, 7, 220, false),
+            (Some(0), 100, 7, 101, false),
+            (Some(0), 90, 8, 101, false),
+            (Some(1), 99, 7, 109, true),
+            (Some(1), 99, 7, 110, false),
+            (None, 99, 7, 110, false),
+        ] {
+            let found = ProcessFacts { background_shells: shells, ..ProcessFacts::default() };
+            let mut known = Known::new(Some(7), at(100), found, Some(Box::new(Fixed(true))));
+            assert!(known.proven(&facts(activity, 7), &at(now)).is_some(), "the agent itself is still there");
+            assert_eq!(known.counts_stand(&facts(activity, pid), &at(now)), stands, "{shells:?} {activity} {now}");
         }
     }
 

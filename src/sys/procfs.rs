@@ -13,6 +13,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
+use rustix::time::ClockId;
+
+pub use crate::logic::pane::process::Process;
+use crate::logic::pane::process::is_live_state;
+use crate::logic::time::Timestamp;
 
 /// Deepest level below a pane's process that is followed.
 const MAX_DEPTH: usize = 10;
@@ -22,42 +27,6 @@ const MAX_ABOVE: usize = 32;
 const MAX_ARGV_BYTES: u64 = 64 << 10;
 /// Room for a `stat` line: about fifty numbers of at most twenty digits, and a name.
 const STAT_BYTES: usize = 2048;
-
-/// One process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// Its id.
-    pub pid: u32,
-    /// Its parent's id.
-    pub ppid: u32,
-    /// Levels below the process that was asked for, which is level 0.
-    pub depth: usize,
-    /// The program file, without the mark of a file that was replaced or deleted while it runs.
-    pub exe: Option<String>,
-    /// The command line; empty for kernel threads and zombies, `None` if it can't be read.
-    pub argv: Option<Vec<String>>,
-    /// The short name, at most 15 bytes, which a program can change.
-    pub comm: String,
-    /// The state letter: `R`, `S`, `D`, `Z`, `T`, ...
-    pub state: char,
-    /// When it started, in clock ticks since boot. With the pid and the boot, this is its identity.
-    pub start_ticks: u64,
-    /// User and system time used so far, in clock ticks.
-    pub cpu_ticks: u64,
-}
-
-impl Process {
-    /// Whether it is a shell by its short name; one that runs a script is a shell too.
-    pub fn is_shell(&self) -> bool {
-        const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
-        SHELLS.contains(&self.comm.trim_start_matches('-'))
-    }
-
-    /// Whether it runs: neither a zombie nor dead.
-    pub fn is_live(&self) -> bool {
-        is_live_state(self.state)
-    }
-}
 
 /// Who a process is, across the reuse of pids and across restarts of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +67,8 @@ struct Stat {
     comm: String,
     /// State letter.
     state: char,
+    /// Whether its process group is the one in the foreground of its terminal.
+    is_foreground: bool,
     /// Start time.
     start_ticks: u64,
     /// User and system time.
@@ -111,6 +82,8 @@ pub struct ProcessTable {
     root: PathBuf,
     /// Time since boot when it was read, time asleep included, as start times count it.
     read_at_uptime: Duration,
+    /// When the machine started, by its clock of now.
+    booted_at: Duration,
     /// By id.
     stats: BTreeMap<u32, Stat>,
     /// Ids of the children, by parent.
@@ -126,10 +99,10 @@ impl ProcessTable {
     /// Reads a `/proc` in which process `own` must be listed.
     fn read_at(root: &Path, own: u32) -> Result<Self, ProcError> {
         let unreadable = |source| ProcError::Unreadable { path: root.to_owned(), source };
-        let boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let read_at_uptime = Duration::from_secs(u64::try_from(boot.tv_sec).unwrap_or(0));
-        let mut table =
-            Self { root: root.to_owned(), read_at_uptime, stats: BTreeMap::new(), children: BTreeMap::new() };
+        let read_at_uptime = clock(ClockId::Boottime);
+        let booted_at = booted_at();
+        let (stats, children) = (BTreeMap::new(), BTreeMap::new());
+        let mut table = Self { root: root.to_owned(), read_at_uptime, booted_at, stats, children };
         for entry in fs::read_dir(root).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -171,9 +144,7 @@ impl ProcessTable {
 
     /// How long a process had been running when the table was read; time asleep counts.
     pub fn age(&self, process: &Process) -> Duration {
-        let per_second = rustix::param::clock_ticks_per_second().max(1);
-        let started = Duration::from_millis(process.start_ticks.saturating_mul(1000) / per_second);
-        self.read_at_uptime.saturating_sub(started)
+        self.read_at_uptime.saturating_sub(since_boot(process.start_ticks))
     }
 
     /// Identity of a listed process.
@@ -184,22 +155,51 @@ impl ProcessTable {
 
     /// The process with what is read on demand.
     fn process(&self, pid: u32, depth: usize, stat: &Stat) -> Process {
-        let folder = self.root.join(pid.to_string());
-        let exe = fs::read_link(folder.join("exe")).ok().map(|path| program(&path));
-        let argv = read_argv(&folder.join("cmdline"));
         let is_same = read_stat(&self.root, pid).is_some_and(|now| now.start_ticks == stat.start_ticks);
-        Process {
-            pid,
-            ppid: stat.ppid,
-            depth,
-            exe: exe.filter(|_| is_same),
-            argv: argv.filter(|_| is_same),
-            comm: stat.comm.clone(),
-            state: stat.state,
-            start_ticks: stat.start_ticks,
-            cpu_ticks: stat.cpu_ticks,
-        }
+        let process = describe(&self.root, pid, depth, stat, self.booted_at);
+        if is_same { process } else { Process { exe: None, argv: None, ..process } }
     }
+}
+
+/// A process as its files say now.
+fn describe(root: &Path, pid: u32, depth: usize, stat: &Stat, booted_at: Duration) -> Process {
+    let folder = root.join(pid.to_string());
+    let exe = fs::read_link(folder.join("exe")).ok().map(|path| program(&path));
+    let (exe, is_replaced) = exe.map_or((None, false), |(exe, is_replaced)| (Some(exe), is_replaced));
+    let started_at = booted_at.saturating_add(since_boot(stat.start_ticks));
+    Process {
+        pid,
+        ppid: stat.ppid,
+        depth,
+        exe,
+        is_replaced,
+        argv: read_argv(&folder.join("cmdline")),
+        comm: stat.comm.clone(),
+        state: stat.state,
+        is_foreground: stat.is_foreground,
+        start_ticks: stat.start_ticks,
+        started_at: Timestamp::from_secs(i64::try_from(started_at.as_secs()).unwrap_or(i64::MAX)),
+        cpu_ticks: stat.cpu_ticks,
+    }
+}
+
+/// The time by one of the machine's clocks.
+fn clock(id: ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(id);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
+}
+
+/// When the machine started, by its clock of now, to the tenth: a difference of two readings is never exact.
+fn booted_at() -> Duration {
+    let exact = clock(ClockId::Realtime).saturating_sub(clock(ClockId::Boottime)).as_millis();
+    Duration::from_millis(u64::try_from(exact.saturating_add(50) / 100 * 100).unwrap_or(u64::MAX))
+}
+
+/// Ticks since boot as a time.
+fn since_boot(ticks: u64) -> Duration {
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis(ticks.saturating_mul(1000) / per_second)
 }
 
 /// A process that is held by its directory in `/proc`, and the program that it ran when it was taken hold of.
@@ -229,7 +229,7 @@ impl Held {
         let exe = readlinkat(&dir, "exe", Vec::new()).ok()?.into_bytes();
         let mut argv = Vec::new();
         open_in(&dir, "cmdline")?.take(MAX_ARGV_BYTES).read_to_end(&mut argv).ok()?;
-        let path = program(Path::new(OsStr::from_bytes(&exe)));
+        let (path, _) = program(Path::new(OsStr::from_bytes(&exe)));
         let is_same = stat.start_ticks == process.start_ticks
             && process.exe.as_ref() == Some(&path)
             && process.argv.as_ref() == Some(&words(&argv));
@@ -267,23 +267,13 @@ pub fn tree(pid: u32) -> Result<Vec<Process>, ProcError> {
 /// Shape: `depth` is how many levels above it each stands.
 pub fn above(pid: u32) -> Vec<Process> {
     let root = Path::new("/proc");
+    let booted_at = booted_at();
     let mut found = Vec::new();
     let mut parent = read_stat(root, pid).map(|stat| stat.ppid);
     while let Some(pid) = parent.filter(|pid| *pid != 0 && found.len() < MAX_ABOVE) {
         let Some(stat) = read_stat(root, pid) else { break };
-        let folder = root.join(pid.to_string());
         parent = Some(stat.ppid);
-        found.push(Process {
-            pid,
-            ppid: stat.ppid,
-            depth: found.len() + 1,
-            exe: fs::read_link(folder.join("exe")).ok().map(|path| program(&path)),
-            argv: read_argv(&folder.join("cmdline")),
-            comm: stat.comm,
-            state: stat.state,
-            start_ticks: stat.start_ticks,
-            cpu_ticks: stat.cpu_ticks,
-        });
+        found.push(describe(root, pid, found.len() + 1, &stat, booted_at));
     }
     found
 }
@@ -345,21 +335,21 @@ fn parse_stat(line: &str) -> Option<Stat> {
         ppid: u32::try_from(number(4)?).ok()?,
         comm,
         state: fields.first()?.chars().next()?,
+        // Without a terminal the eighth is -1, which is no number here.
+        is_foreground: number(8).is_some_and(|group| group > 0 && number(5) == Some(group)),
         start_ticks: number(22)?,
         cpu_ticks: number(14)?.saturating_add(number(15)?),
     })
 }
 
-/// Whether a state letter is that of a process that runs.
-fn is_live_state(state: char) -> bool {
-    !matches!(state, 'Z' | 'X' | 'x')
-}
-
 /// The program's path without the kernel's mark for a file that is gone: an upgrade in place leaves every running
-/// agent in that state.
-fn program(exe: &Path) -> String {
+/// agent in that state. With it, whether that mark was there.
+fn program(exe: &Path) -> (String, bool) {
     let text = exe.to_string_lossy();
-    text.strip_suffix(" (deleted)").unwrap_or(&text).to_owned()
+    match text.strip_suffix(" (deleted)") {
+        Some(path) => (path.to_owned(), true),
+        None => (text.into_owned(), false),
+    }
 }
 
 /// Reads a command line: words that end in NUL.
@@ -516,8 +506,10 @@ mod tests {
 
     #[test]
     fn an_upgrade_in_place_does_not_hide_the_program() {
-        for (link, path) in [("/usr/bin/claude (deleted)", "/usr/bin/claude"), ("/bin/sh", "/bin/sh")] {
-            assert_eq!(program(Path::new(link)), path);
+        for (link, path, replaced) in
+            [("/usr/bin/claude (deleted)", "/usr/bin/claude", true), ("/bin/sh", "/bin/sh", false)]
+        {
+            assert_eq!(program(Path::new(link)), (path.to_owned(), replaced));
         }
     }
 

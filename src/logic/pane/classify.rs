@@ -77,6 +77,13 @@ pub fn composer(profile: &Profile, plain: &[String], styled: Option<(u16, &[Stri
     composer::find(layout, plain).ok().map(|at| composer::read(layout, plain, at, styled))
 }
 
+/// Whether the last rows of an agent's screen may be enough: without its version from elsewhere, the banner at the top
+/// may tell it.
+pub(super) fn is_told_by_last_rows(profile: &Profile, facts: &ScreenFacts) -> bool {
+    let layout = &profile.screen.layout;
+    layout.shape.is_read_from_the_bottom() && (facts.version.is_some() || layout.banner.is_none())
+}
+
 /// Judges the last rows of a screen, of which more stand above; `None` if one of those could matter. `styled` as for
 /// [`judge_screen`], counted from the first of `plain`.
 pub(super) fn judge_bottom(
@@ -85,12 +92,10 @@ pub(super) fn judge_bottom(
     plain: &[String],
     styled: Option<(u16, &[String])>,
 ) -> Option<PaneVerdict> {
-    if !profile.screen.layout.shape.is_read_from_the_bottom() {
+    if !is_told_by_last_rows(profile, facts) {
         return None;
     }
     let mut judge = Judge::new(profile, facts, plain);
-    // Without the version from elsewhere, the banner may tell it.
-    judge.wants_more = judge.version_text.is_none() && profile.screen.layout.banner.is_some();
     let verdict = judge.judge(styled);
     (!judge.wants_more).then(|| with_mode(verdict, facts))
 }

@@ -56,6 +56,14 @@ pub struct ProcessFacts {
     pub other: Option<String>,
     /// Background shells below the agent, where they could be counted.
     pub background_shells: Option<u32>,
+    /// Processor time of those shells and of all below them, in clock ticks, since each started.
+    pub background_cpu: Option<u64>,
+    /// When the oldest of those shells started.
+    pub background_oldest: Option<Timestamp>,
+    /// Processor time of everything below the agent, in clock ticks, since each started.
+    pub child_cpu: Option<u64>,
+    /// When the shells and the processor time were counted.
+    pub counted_at: Option<Timestamp>,
 }
 
 /// What the agent's hooks wrote last (`heartbeat/<window>.json`, `protocol-facts` §3.11).
@@ -238,6 +246,13 @@ fn refined(verdict: PaneVerdict, hook: &HookFacts, now: Timestamp) -> PaneVerdic
         return over(verdict, State::IdleOrphanAsync, evidence, false);
     }
     verdict
+}
+
+/// Whether what runs below the agent can change what this screen comes to; else it need not be counted. A turn that is
+/// only presumed may turn out to be over.
+pub fn weighs_background(screen: &PaneVerdict) -> bool {
+    matches!(screen.state, State::Idle | State::AutosuggestOnly | State::WorkingBackground)
+        || screen.evidence.iter().any(|reason| reason.rule == TURN_PRESUMED)
 }
 
 /// An idle pane with live shells below the agent is waiting for its own job.

@@ -8,13 +8,14 @@ pub mod choice;
 pub mod classify;
 pub mod fuse;
 pub mod label;
+pub mod process;
 pub mod profile;
 pub mod reader;
 pub mod verdict;
 
 pub use choice::Choice;
 pub use classify::{ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
-pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse};
+pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
 pub use label::{Grade, Label};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
 pub use reader::{Reader, Wanted, judge_capture};

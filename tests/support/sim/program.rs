@@ -178,7 +178,7 @@ impl Program {
             comm: comm.to_owned(),
             state: 'S',
             start_ticks: u64::from(pid),
-            cpu_ticks: 0,
+            ..Process::default()
         }
     }
 }
