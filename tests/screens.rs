@@ -80,6 +80,40 @@ fn every_capture_is_read_as_labelled_by_its_text_alone() {
 }
 
 #[test]
+fn the_versions_that_a_profile_says_were_seen_are_those_of_its_captures() {
+    let profiles = Profiles::builtin().unwrap();
+    for profile in profiles.iter().filter(|profile| profile.name != "demo") {
+        let mut versions: Vec<Vec<u32>> = screens()
+            .iter()
+            .filter(|screen| screen.label.agent == profile.name)
+            .filter_map(|screen| pane_version(screen.label.version.as_deref()?))
+            .collect();
+        versions.sort();
+        versions.dedup();
+        assert_eq!(profile.seen, versions, "seen: of config/agents/{}.yml", profile.name);
+    }
+}
+
+/// `2.1.332` as numbers.
+fn pane_version(text: &str) -> Option<Vec<u32>> {
+    text.split('.').map(|part| part.parse().ok()).collect()
+}
+
+#[test]
+fn a_verdict_says_that_the_agent_is_newer_than_its_rules() {
+    let claude = claude();
+    let box_ = drawn("● Done.", EMPTY_BOX, "  ? for shortcuts");
+    for (version, newer) in [(None, false), (Some("2.0.77"), false), (Some("2.1.332"), false), (Some("99.0.1"), true)] {
+        let facts = ScreenFacts::default().with_version(version.map(str::to_owned));
+        let verdict = judge_capture(&claude, &facts, &box_);
+        let said = verdict.evidence.iter().find(|reason| reason.rule == pane::VERSION_NOT_SEEN);
+        assert_eq!(said.is_some(), newer, "{version:?}");
+        assert_eq!(verdict.state, State::Idle);
+        assert!(said.is_none_or(|reason| reason.line.as_deref().unwrap().starts_with("99.0.1; ")), "{said:?}");
+    }
+}
+
+#[test]
 fn a_live_dialog_says_what_it_offers_and_what_enter_would_choose() {
     let profiles = Profiles::builtin().unwrap();
     let mut offered = 0;

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::outside::Outside;
@@ -30,7 +31,7 @@ const LAST_ROW: u16 = i16::MAX.unsigned_abs();
 /// What was seen at the last look.
 #[derive(Debug)]
 pub struct Observer {
-    profiles: Rc<Profiles>,
+    profiles: RefCell<Rc<Profiles>>,
     processes: Box<dyn Processes>,
     recall: RefCell<Recall>,
 }
@@ -45,7 +46,18 @@ impl Observer {
 
     /// An observer that has seen nothing.
     pub fn with(profiles: Rc<Profiles>, processes: Box<dyn Processes>) -> Self {
-        Self { profiles, processes, recall: RefCell::default() }
+        Self { profiles: RefCell::new(profiles), processes, recall: RefCell::default() }
+    }
+
+    /// Judges by other profiles from now on; what was judged by the old ones is judged anew.
+    pub fn replace(&self, profiles: Profiles) {
+        *self.profiles.borrow_mut() = Rc::new(profiles);
+        self.recall.borrow_mut().judge_anew();
+    }
+
+    /// The profiles in force.
+    pub(crate) fn profiles(&self) -> Rc<Profiles> {
+        Rc::clone(&self.profiles.borrow())
     }
 
     /// What the process tree of a pane says now.
@@ -95,11 +107,12 @@ impl Observer {
     fn walk(&self, facts: &PaneFacts, now: &Now) -> (ProcessFacts, Option<Box<dyn Hold>>) {
         let unknown = ProcessFacts::default();
         let Some(tree) = facts.pid.and_then(|pid| self.processes.tree(pid, now)) else { return (unknown, None) };
+        let profiles = self.profiles();
         let live = || tree.processes.iter().filter(|process| process.is_live());
         let found = live().find_map(|process| {
             let exe = process.exe.as_deref().unwrap_or_default();
             let argv = process.argv.as_deref().unwrap_or_default();
-            let profile = self.profiles.of_process(exe, argv)?;
+            let profile = profiles.of_process(exe, argv)?;
             Some((process, profile, profile.process.version(exe, argv)))
         });
         if let Some((found, profile, version)) = found {
@@ -126,11 +139,12 @@ impl Observer {
     }
 
     /// The profile to judge a pane's screen by.
-    pub(super) fn profile(&self, process: &ProcessFacts) -> Option<&Profile> {
+    pub(super) fn profile(&self, process: &ProcessFacts) -> Option<Arc<Profile>> {
+        let profiles = self.profiles.borrow();
         match (&process.agent, process.liveness) {
-            (Some(name), _) => self.profiles.get(name).map(AsRef::as_ref),
+            (Some(name), _) => profiles.get(name).cloned(),
             // Who draws it is not known: the commonest agent's rules may still recognise it.
-            (None, Liveness::Unknown) => self.profiles.iter().next().map(AsRef::as_ref),
+            (None, Liveness::Unknown) => profiles.iter().next().cloned(),
             (None, _) => None,
         }
     }
@@ -231,7 +245,7 @@ impl<'a> Sweep<'a> {
         let (facts, process) = (self.panes.get(at)?, self.processes.get(at)?);
         let profile = self.observer.profile(process)?;
         let screen = screen_facts(facts, process);
-        match step(reader, profile, &screen, facts.pane) {
+        match step(reader, &profile, &screen, facts.pane) {
             Step::Wants(reader, wanted) => {
                 self.readers.insert(at, (reader, wanted));
                 Some(request(facts.pane, wanted))

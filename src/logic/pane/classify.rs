@@ -15,6 +15,8 @@ use crate::logic::snapshot::PaneFacts;
 
 /// Priority of a draft against the rules: below a live dialog, above busy marks (text must not be added to it).
 const TYPED: i32 = 70;
+/// Rule id under which it is said that the agent is newer than its rules.
+pub const VERSION_NOT_SEEN: &str = "version-not-seen";
 /// Priority of a suggestion.
 const GHOST: i32 = 10;
 /// Most items above the box that are tried by the rules of the tail.
@@ -180,12 +182,23 @@ impl<'a> Judge<'a> {
         if verdict.state != State::Unknown || verdict.agent.is_some() {
             verdict.agent = Some(self.profile.name.clone());
             verdict.agent_version.clone_from(&self.version_text);
+            verdict.evidence.extend(self.not_seen());
         }
         let above = self.above.unwrap_or(last + 1);
         let (hash, has_enough) = tail::content_hash(&self.profile.screen.layout, self.plain, above);
         self.wants_more |= !has_enough;
         verdict.content_hash = Some(hash);
         verdict
+    }
+
+    /// Says that the agent is newer than every version that the rules were made from. It decides nothing: most releases
+    /// change no screen.
+    fn not_seen(&self) -> Option<Evidence> {
+        let newest = self.profile.newest_seen_before(self.version.as_deref()?)?;
+        let newest: Vec<String> = newest.iter().map(ToString::to_string).collect();
+        let version = self.version_text.as_deref().unwrap_or_default();
+        let line = format!("{version}; the rules were made from versions up to {}", newest.join("."));
+        Some(Evidence::new(Witness::Screen, VERSION_NOT_SEEN).with_line(line))
     }
 
     /// Tries the rules of a region.

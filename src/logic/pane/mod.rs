@@ -14,7 +14,7 @@ pub mod reader;
 pub mod verdict;
 
 pub use choice::Choice;
-pub use classify::{ScreenFacts, composer, judge_screen, matches, wanted_style};
+pub use classify::{ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
 pub use label::{Grade, Label};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
