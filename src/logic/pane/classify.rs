@@ -286,13 +286,18 @@ impl<'a> Judge<'a> {
                 self.look(Region::Title, title, None, None);
             }
         }
+        let dialog = dialog::find(&self.profile.screen.layout, self.plain);
+        if let (NoBox::Running(row), Err(_)) = (no_box, &dialog) {
+            let output: Vec<&str> = self.plain[row..=last].iter().map(|row| row.trim()).collect();
+            self.look(Region::Output, &output.join("\n"), Some(row), None);
+        }
         if let Some((state, _, evidence)) = self.best_state() {
             let mut verdict = PaneVerdict::of(state, evidence);
             self.add_fields(&mut verdict);
             verdict.agent = Some(self.profile.name.clone());
             return verdict;
         }
-        match dialog::find(&self.profile.screen.layout, self.plain) {
+        match dialog {
             Ok(dialog) => self.judge_dialog(&dialog),
             Err(why) => {
                 let (reason, row) = no_box.reason();

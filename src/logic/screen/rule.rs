@@ -36,6 +36,8 @@ pub struct Layout {
     pub child: char,
     /// What a dialog's last line says about keys.
     pub hint: Regex,
+    /// Heading of a picker that floats over the page, with the group `name`.
+    pub picker: Option<Regex>,
     /// Rows just above the box that say nothing about the conversation.
     pub nudges: Vec<Regex>,
     /// Folded pastes in the input box; the group `lines` is the number of further lines.
