@@ -25,12 +25,13 @@ use tmux_server::TmuxServer;
 const BATCH: usize = 40;
 
 /// How each agent is recognised: its program, which is a shell here, and the script that this runs.
-const AGENTS: &[(&str, &str, &str)] = &[("claude", "bin/claude", "idle.sh")];
+const AGENTS: &[(&str, &str, &str)] = &[("claude", "bin/claude", "idle.sh"), ("codex", "bin/codex", "idle.sh")];
 
 /// A capture: its text with escapes, and its size.
 struct Saved {
     path: PathBuf,
     agent: String,
+    title: String,
     size: (u16, u16),
 }
 
@@ -50,7 +51,8 @@ fn captures() -> Vec<Saved> {
             }
             let number = |key: &str| u16::try_from(label[key].as_u64().unwrap()).unwrap();
             let agent = label["agent"].as_str().unwrap().to_owned();
-            found.push(Saved { size: (number("cols"), number("rows")), agent, path });
+            let title = label["tmux"]["pane_title"].as_str().unwrap().to_owned();
+            found.push(Saved { size: (number("cols"), number("rows")), agent, title, path });
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -109,7 +111,8 @@ impl Nexus {
         fs::write(&shown, text).unwrap();
         let (_, exe, script) = AGENTS.iter().find(|(agent, ..)| *agent == saved.agent).unwrap();
         let line = format!(
-            "printf '\\033[?25l'; cat {}; stty -echo; exec {} {}",
+            "printf '\\033[?25l\\033]2;%s\\033\\\\' '{}'; cat {}; stty -echo; exec {} {}",
+            saved.title.replace('\'', ""),
             shown.display(),
             self.dir.path().join(exe).display(),
             self.dir.path().join(script).display()
@@ -202,7 +205,11 @@ fn live_and_saved_screens_get_the_same_verdict() {
             let found = live.as_array().unwrap().iter().find(|pane| pane["name"] == name.as_str()).unwrap();
             let path = saved.path.display().to_string();
             let capture = Capture::from_bytes(&fs::read(&saved.path).unwrap());
-            let offline = pane::judge_capture(profiles.get(&saved.agent).unwrap(), &ScreenFacts::default(), &capture);
+            let offline = {
+                let title = Some(saved.title.replace('\'', ""));
+                let facts = ScreenFacts { title, ..ScreenFacts::default() };
+                pane::judge_capture(profiles.get(&saved.agent).unwrap(), &facts, &capture)
+            };
             let offline = serde_json::to_value(offline).unwrap();
             let (mut live, mut offline) = (decided(found), decided(&offline));
             let shown = nexus.server.tmux(&["capture-pane", "-p", "-t", &format!("={name}:")]);

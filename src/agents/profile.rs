@@ -123,12 +123,16 @@ struct RawScreenRules {
     shape: Shape,
     prompt: char,
     gap: char,
+    #[serde(default = "nothing")]
     rule: char,
+    #[serde(default = "nothing")]
     page_edge: char,
-    option_cursor: char,
+    option_cursor: String,
+    #[serde(default = "nothing")]
     tick: char,
     #[serde(default)]
     completes: String,
+    #[serde(default = "nothing")]
     child: char,
     hint: String,
     #[serde(default)]
@@ -136,8 +140,17 @@ struct RawScreenRules {
     #[serde(default)]
     chips: Vec<String>,
     #[serde(default)]
+    asides: Vec<String>,
+    #[serde(default)]
+    closing: Option<String>,
+    #[serde(default)]
     banner: Option<String>,
     rules: Vec<RawRule>,
+}
+
+/// A glyph that stands on no screen, for what an agent does not draw.
+const fn nothing() -> char {
+    '\0'
 }
 
 /// One of `screen.rules:`.
@@ -152,6 +165,8 @@ pub(super) struct RawRule {
     regex: Option<String>,
     #[serde(default)]
     cursor: Option<bool>,
+    #[serde(default)]
+    untitled: bool,
     #[serde(default)]
     priority: i32,
     says: RawVotes,
@@ -349,6 +364,8 @@ impl Check<'_> {
             hint: self.pattern("screen.hint", &raw.hint, &[])?,
             nudges: self.patterns("screen.nudges", &raw.nudges)?,
             chips: self.patterns("screen.chips", &raw.chips)?,
+            asides: self.patterns("screen.asides", &raw.asides)?,
+            closing: self.optional("screen.closing", raw.closing.as_deref(), &[])?,
             banner: self.optional("screen.banner", raw.banner.as_deref(), &["version"])?,
         };
         let mut rules: Vec<Rule> = Vec::with_capacity(raw.rules.len());
@@ -407,6 +424,7 @@ impl Check<'_> {
             id: raw.id,
             region: raw.region,
             cursor: raw.cursor,
+            untitled: raw.untitled,
             priority: raw.priority,
             votes,
             why: raw.why,

@@ -203,7 +203,7 @@ impl<'a> Judge<'a> {
 
     /// Tries the rules of a region.
     fn look(&mut self, region: Region, text: &str, row: Option<usize>, cursor: Option<bool>) -> bool {
-        let ctx = Context { version: self.version.as_deref(), cursor };
+        let ctx = Context { version: self.version.as_deref(), cursor, titled: self.facts.title.is_some() };
         let row = row.and_then(|row| u16::try_from(row).ok());
         self.profile.screen.look(region, text, row, &ctx, &mut self.found)
     }

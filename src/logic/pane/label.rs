@@ -168,8 +168,12 @@ impl Label {
             }
             "unknown" => want(matches!(state, State::Unknown | State::Empty | State::Blocked), "state unknown"),
             "copy-mode" => {
-                let under = if self.turn_running { State::Busy } else { State::Idle };
-                want(state == under, "what lies under copy mode");
+                let lies_under = match state {
+                    State::Busy => self.turn_running,
+                    State::AutosuggestOnly => !self.turn_running && self.input_row == "suggestion",
+                    _ => !self.turn_running && state == State::Idle,
+                };
+                want(lies_under, "what lies under copy mode");
                 want(verdict.mode == Some(Mode::Copy), "mode=copy");
             }
             other => want(false, &format!("a mapping for the label {other:?}")),

@@ -2,6 +2,7 @@
 
 use super::region::{indent, is_blank_row, is_shell_row, unframed_row};
 use super::rule::Layout;
+use super::shape::Shape;
 use super::shape::ruled::is_rule;
 
 /// Most rows above the options that are searched for the dialog's upper edge.
@@ -91,7 +92,10 @@ fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usi
     if rows[cursor_row].chars().nth(column) == Some(layout.tick) {
         columns.push(column + 2);
     }
-    let is_sibling = |row: &str| text_column(row).is_some_and(|at| columns.contains(&at));
+    let kind = |row: &str| Kind::of(row, column);
+    let chosen_kind = kind(&rows[cursor_row]);
+    let alike = |row: &str| layout.shape != Shape::Open || kind(row) == chosen_kind;
+    let is_sibling = |row: &str| text_column(row).is_some_and(|at| columns.contains(&at)) && alike(row);
     let passes = |row: &str| is_blank_row(row) || is_divider(row) || text_column(row).is_some_and(|at| at > column);
     let (mut first, mut last) = (cursor_row, cursor_row);
     for at in (0..cursor_row).rev() {
@@ -114,17 +118,42 @@ fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usi
     let labelled: Vec<usize> = (first..=last).filter(|at| *at == cursor_row || is_sibling(&rows[*at])).collect();
     let labels = labelled.iter().map(|at| {
         let label = unframed_row(&rows[*at]);
-        label.trim_start_matches([layout.option_cursor, ' ']).to_owned()
+        label.trim_start_matches(|ch| ch == ' ' || layout.option_cursor.contains(ch)).to_owned()
     });
     let chosen = labelled.iter().position(|at| *at == cursor_row)?;
     Some((first, last, cursor_row, labels.collect::<Vec<_>>().join("\n"), chosen))
+}
+
+/// How a label begins. Where a dialog's text stands in the column of its options, only this tells them apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// With a number.
+    Numbered,
+    /// With a box to tick.
+    Boxed,
+    /// With a word.
+    Plain,
+}
+
+impl Kind {
+    /// How the label that starts in this column begins.
+    fn of(row: &str, column: usize) -> Self {
+        let mut chars = row.chars().skip(column).skip_while(char::is_ascii_digit);
+        let has_digits = row.chars().nth(column).is_some_and(|ch| ch.is_ascii_digit());
+        match chars.next() {
+            Some('.' | ')') if has_digits => Self::Numbered,
+            Some('[') if !has_digits => Self::Boxed,
+            _ => Self::Plain,
+        }
+    }
 }
 
 /// Column of the label after an option cursor; the blank after it is an ordinary one.
 fn cursor_column(layout: &Layout, row: &str) -> Option<usize> {
     let start = text_column(row)?;
     let mut chars = row.chars().skip(start);
-    (chars.next() == Some(layout.option_cursor) && chars.next() == Some(' ')).then_some(())?;
+    chars.next().filter(|ch| layout.option_cursor.contains(*ch))?;
+    chars.next().filter(|ch| *ch == ' ')?;
     chars.next().filter(|ch| !ch.is_whitespace()).map(|_| start + 2)
 }
 
@@ -141,6 +170,11 @@ fn is_divider(row: &str) -> bool {
 
 /// The paragraph right above the options, at most one blank row between.
 fn question(layout: &Layout, rows: &[String], first: usize) -> (usize, String) {
+    if layout.shape == Shape::Open {
+        // The question stands above what it is about, with blank rows between.
+        let top = upper_edge(layout, rows, first);
+        return (top, text(&rows[top..first]));
+    }
     let blanks = rows[..first].iter().rev().take_while(|row| unframed_row(row).is_empty()).count();
     if blanks > 1 {
         return (first, String::new());
@@ -154,6 +188,10 @@ fn question(layout: &Layout, rows: &[String], first: usize) -> (usize, String) {
 /// The first row below the nearest line or frame above `from`; the whole screen if the dialog is taller than that.
 fn upper_edge(layout: &Layout, rows: &[String], from: usize) -> usize {
     let lowest = from.saturating_sub(MAX_ROWS);
+    if layout.shape == Shape::Open {
+        let above = rows[lowest..from].iter().rposition(|row| indent(row) == Some(0));
+        return above.map_or(lowest, |at| lowest + at + 1);
+    }
     let is_edge = |row: &String| {
         let row = row.trim_start();
         is_rule(row, layout.rule) || is_page_edge(layout, row) || row.starts_with("╭──")
