@@ -6,6 +6,7 @@
 
 pub mod choice;
 pub mod classify;
+pub mod explain;
 pub mod fuse;
 pub mod label;
 pub mod process;
@@ -15,6 +16,7 @@ pub mod verdict;
 
 pub use choice::Choice;
 pub use classify::{ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
+pub use explain::{Explanation, explain};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
 pub use label::{Grade, Label};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};

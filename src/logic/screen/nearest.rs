@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_follows_the_start_of_a_pattern_tells_what_is_missing() {
         check("esc to interrupt", "x · esc to stop", 35, r#"up to `esc to `, then "stop" instead of `interrupt`"#);
-        check("^✻ .*retrying in", "✻ 500 · trying again in 1s", 18, r#"instead of `retrying`"#);
+        check("^✻ .*retrying in", "✻ 500 · trying again in 1s", 18, "instead of `retrying`");
         check(r"^[·✻] [0-9]+ shells?", "✻ 3 jobs", 28, r#"then "jobs" instead of `shell`"#);
         check("^Usage limit", "⚠ Usage limit reached", 95, "not at the start");
     }
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_best_alternative_counts_and_flags_hold_for_each() {
-        check("abcdef|wxyz", "wxy!", 75, r#"instead of `wxyz`"#);
+        check("abcdef|wxyz", "wxy!", 75, "instead of `wxyz`");
         check("(?i)press|ESC to", "esc now", 60, "then");
         assert_eq!(nearness("abc", "xyz"), None);
         assert_eq!(nearness(".*", ""), None);
