@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::logic::hook::{Event, Hooked, version_of};
 use crate::logic::pane::{Auth, BusyPaste, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
 use crate::logic::screen::rule::version_numbers;
-use crate::logic::screen::{Layout, Region, Rule, ScreenRules, Shape, Template, Votes};
+use crate::logic::screen::{Colour, Layout, Region, Rule, ScreenRules, Shape, Template, Votes};
 
 /// A profile that can't be used.
 #[derive(Debug, Error)]
@@ -122,6 +122,12 @@ struct RawScreenRules {
     #[serde(default)]
     shape: Shape,
     prompt: char,
+    #[serde(default)]
+    prompts: String,
+    #[serde(default)]
+    ghost_colours: Vec<u8>,
+    #[serde(default)]
+    is_never_empty: bool,
     gap: char,
     #[serde(default = "nothing")]
     rule: char,
@@ -354,6 +360,9 @@ impl Check<'_> {
         let layout = Layout {
             shape: raw.shape,
             prompt: raw.prompt,
+            prompts: raw.prompts,
+            ghost_colours: raw.ghost_colours.into_iter().map(Colour::Palette).collect(),
+            is_never_empty: raw.is_never_empty,
             gap: raw.gap,
             rule: raw.rule,
             page_edge: raw.page_edge,
