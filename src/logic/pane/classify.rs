@@ -15,6 +15,8 @@ use crate::logic::snapshot::PaneFacts;
 
 /// Priority of a draft against the rules: below a live dialog, above busy marks (text must not be added to it).
 const TYPED: i32 = 70;
+/// Rule id of a dialog that no rule names: only its shape tells.
+pub const DIALOG_SHAPE: &str = "dialog-shape";
 /// Rule id under which it is said that the agent is newer than its rules.
 pub const VERSION_NOT_SEEN: &str = "version-not-seen";
 /// Priority of a suggestion.
@@ -376,7 +378,7 @@ impl<'a> Judge<'a> {
             (found.rule.votes.overlay.unwrap_or(Overlay::Dialog), found.evidence())
         } else {
             let line = dialog.hint.as_deref().or(dialog.options.lines().next()).unwrap_or_default();
-            let evidence = Evidence::new(Witness::Screen, "dialog-shape").with_line(region::shortened(line));
+            let evidence = Evidence::new(Witness::Screen, DIALOG_SHAPE).with_line(region::shortened(line));
             (Overlay::Dialog, evidence)
         };
         if overlay == Overlay::RateLimit {
