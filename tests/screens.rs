@@ -114,6 +114,22 @@ fn a_verdict_says_that_the_agent_is_newer_than_its_rules() {
 }
 
 #[test]
+fn a_screen_of_unknown_origin_gets_no_unsafe_answer() {
+    let profiles = Profiles::builtin().unwrap();
+    let mut wrong = Vec::new();
+    for screen in screens().iter().filter(|screen| screen.label.state != "copy-mode") {
+        let profile = profiles.of_screen(&screen.capture).unwrap();
+        let verdict = judge_capture(profile, &ScreenFacts::default(), &screen.capture);
+        if screen.label.forbids(&verdict) {
+            let facts = ScreenFacts::default();
+            let say = format!("A SAFE ANSWER, though judged as {}", profile.name);
+            wrong.push(report(screen, profile, &facts, &verdict, &say));
+        }
+    }
+    assert!(wrong.is_empty(), "{} screens:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
 fn a_live_dialog_says_what_it_offers_and_what_enter_would_choose() {
     let profiles = Profiles::builtin().unwrap();
     let mut offered = 0;

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::logic::pane::Profile;
+use crate::logic::pane::{DIALOG_SHAPE, Profile, ScreenFacts, judge_capture};
+use crate::logic::screen::Capture;
 
 use amend::Amendment;
 pub use profile::{ProfileError, parse};
@@ -116,6 +117,21 @@ impl Profiles {
     /// Every profile, and where it comes from.
     pub fn sources(&self) -> impl Iterator<Item = (&Arc<Profile>, &Source)> {
         self.list.iter().map(|(profile, source)| (profile, source))
+    }
+
+    /// The profile of a saved screen of which nothing else is known: the first that finds its box, else the first that
+    /// has a rule for it. Else the first one; what only looks like a dialog may be anybody's.
+    pub fn of_screen(&self, capture: &Capture) -> Option<&Arc<Profile>> {
+        let mut has_rule = None;
+        for profile in self.iter() {
+            let verdict = judge_capture(profile, &ScreenFacts::default(), capture);
+            if verdict.input.is_some() {
+                return Some(profile);
+            }
+            let is_known = verdict.agent.is_some() && verdict.evidence.iter().all(|reason| reason.rule != DIALOG_SHAPE);
+            has_rule = has_rule.or_else(|| is_known.then_some(profile));
+        }
+        has_rule.or_else(|| self.iter().next())
     }
 
     /// The profile of the process with this executable and these arguments (the first is the program's name).

@@ -6,17 +6,23 @@
 
 pub mod choice;
 pub mod classify;
+pub mod explain;
 pub mod fuse;
 pub mod label;
+pub mod limit_stamp;
 pub mod process;
 pub mod profile;
 pub mod reader;
 pub mod verdict;
+pub mod witnesses;
 
 pub use choice::Choice;
-pub use classify::{ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
+pub use classify::{DIALOG_SHAPE, ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
+pub use explain::{Explanation, explain};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
 pub use label::{Grade, Label};
+pub use limit_stamp::{LimitStamp, OVER_LIMIT_STAMP, with_limit_stamp};
 pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
 pub use reader::{Reader, Wanted, judge_capture};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
+pub use witnesses::WitnessSeen;
