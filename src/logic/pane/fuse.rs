@@ -266,10 +266,17 @@ fn with_background(verdict: PaneVerdict, process: &ProcessFacts) -> PaneVerdict 
             }
             if verdict.state == State::WorkingBackground {
                 verdict.background = Some(count);
+                verdict.background_reliable = Some(true);
+                verdict.background_cpu = process.background_cpu;
+                verdict.background_oldest = process.background_oldest;
             }
             verdict
         }
-        _ => verdict,
+        _ => {
+            let mut verdict = verdict;
+            verdict.background_reliable = verdict.background.map(|_| false);
+            verdict
+        }
     }
 }
 
