@@ -5,6 +5,7 @@ pub mod profile;
 use std::sync::Arc;
 
 use crate::logic::pane::Profile;
+use crate::logic::pane::process::Process;
 
 pub use profile::{ProfileError, parse};
 
@@ -42,6 +43,11 @@ impl Profiles {
     /// Every profile.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Profile>> {
         self.list.iter()
+    }
+
+    /// The profile of a process, as far as can be told.
+    pub fn of(&self, process: &Process) -> Option<&Arc<Profile>> {
+        self.list.iter().find(|profile| profile.process.is_process(process))
     }
 
     /// The profile of the process with this executable and these arguments (the first is the program's name).

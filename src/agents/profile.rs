@@ -10,7 +10,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::logic::hook::{Event, Hooked, version_of};
-use crate::logic::pane::{Auth, BusyPaste, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
+use crate::logic::pane::{Auth, BusyPaste, Hooks, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
 use crate::logic::screen::rule::version_numbers;
 use crate::logic::screen::{Layout, Region, Rule, ScreenRules, Shape, Template, Votes};
 
@@ -48,10 +48,33 @@ struct RawProfile {
     #[serde(default)]
     transcript: Option<String>,
     #[serde(default)]
-    hooks: bool,
+    hooks: RawHooks,
     #[serde(default)]
     hook_events: Vec<RawHookEvent>,
     screen: RawScreen,
+}
+
+/// `hooks:`, a word; earlier versions knew yes and no.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum RawHooks {
+    Word(RawHooksWord),
+    Any(bool),
+}
+
+impl Default for RawHooks {
+    fn default() -> Self {
+        Self::Any(false)
+    }
+}
+
+/// `hooks:` as a word.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RawHooksWord {
+    Full,
+    Partial,
+    None,
 }
 
 /// One of `hook_events:`.
@@ -79,6 +102,8 @@ struct RawProcess {
     args_start: Vec<String>,
     #[serde(default)]
     version_path: Option<String>,
+    #[serde(default)]
+    packages: Vec<String>,
 }
 
 /// `paste:`.
@@ -201,8 +226,9 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         script_contains: raw.process.script_contains,
         args_start: raw.process.args_start,
         version_path: check.optional("process.version_path", raw.process.version_path.as_deref(), &["version"])?,
+        packages: raw.process.packages,
     };
-    if process.exe_contains.is_empty() && process.exe_names.is_empty() && process.script_contains.is_empty() {
+    if process.is_empty() {
         return Err(check.bad("process", "nothing in it would recognise a process"));
     }
     if raw.paste.live_marks.is_empty() {
@@ -217,9 +243,14 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         },
         live_marks: raw.paste.live_marks,
     };
+    let hooks = match raw.hooks {
+        RawHooks::Word(RawHooksWord::Full) => Hooks::Full,
+        RawHooks::Word(RawHooksWord::Partial) | RawHooks::Any(true) => Hooks::Partial,
+        RawHooks::Word(RawHooksWord::None) | RawHooks::Any(false) => Hooks::None,
+    };
     let hook_events = check.hook_events(raw.hook_events)?;
     let (name, title) = (raw.name, raw.title);
-    Ok(Profile { name, title, process, screen, paste, transcript: raw.transcript, hooks: raw.hooks, hook_events })
+    Ok(Profile { name, title, process, screen, paste, transcript: raw.transcript, hooks, hook_events })
 }
 
 /// Spaces as any run of blanks, and the classes of letters, digits and blanks as ASCII ones.

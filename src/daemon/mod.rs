@@ -37,6 +37,7 @@ mod event;
 mod gather;
 mod heal;
 mod health;
+mod identity;
 mod look;
 pub mod observe;
 pub mod outside;

@@ -67,8 +67,10 @@ struct Stat {
     comm: String,
     /// State letter.
     state: char,
+    /// The process that leads its session.
+    session: u32,
     /// Whether its process group is the one in the foreground of its terminal.
-    is_foreground: bool,
+    in_front: Option<bool>,
     /// Start time.
     start_ticks: u64,
     /// User and system time.
@@ -88,6 +90,8 @@ pub struct ProcessTable {
     stats: BTreeMap<u32, Stat>,
     /// Ids of the children, by parent.
     children: BTreeMap<u32, Vec<u32>>,
+    /// Ids of the members of sessions, by the process that leads it.
+    sessions: BTreeMap<u32, Vec<u32>>,
 }
 
 impl ProcessTable {
@@ -101,14 +105,15 @@ impl ProcessTable {
         let unreadable = |source| ProcError::Unreadable { path: root.to_owned(), source };
         let read_at_uptime = clock(ClockId::Boottime);
         let booted_at = booted_at();
-        let (stats, children) = (BTreeMap::new(), BTreeMap::new());
-        let mut table = Self { root: root.to_owned(), read_at_uptime, booted_at, stats, children };
+        let (stats, children, sessions) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut table = Self { root: root.to_owned(), read_at_uptime, booted_at, stats, children, sessions };
         for entry in fs::read_dir(root).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
             // A process that ended since the listing is not there any more, which is the truth.
             let Some(stat) = read_stat(root, pid) else { continue };
             table.children.entry(stat.ppid).or_default().push(pid);
+            table.sessions.entry(stat.session).or_default().push(pid);
             table.stats.insert(pid, stat);
         }
         if !table.stats.contains_key(&own) {
@@ -117,18 +122,27 @@ impl ProcessTable {
         Ok(table)
     }
 
-    /// The process and everything below it, parents before children, at most ten levels deep.
+    /// The process and everything below it, parents before children, at most ten levels deep. What belongs to its
+    /// session but lost its parent comes last: it may well draw on the terminal.
     ///
     /// Program file and command line are read now, for these processes only; one that has ended since, or whose id has
     /// another owner, has `None` for both.
+    ///
+    /// Errors: `NoSuchProcess` if neither it nor anything of its session is there.
     pub fn below(&self, pid: u32) -> Result<Vec<Process>, ProcError> {
-        if !self.stats.contains_key(&pid) {
-            return Err(ProcError::NoSuchProcess(pid));
-        }
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
-        let mut level = vec![pid];
-        for depth in 0..=MAX_DEPTH {
+        self.walk(vec![pid], 0, &mut seen, &mut found);
+        for orphan in self.sessions.get(&pid).into_iter().flatten() {
+            self.walk(vec![*orphan], 1, &mut seen, &mut found);
+        }
+        if found.is_empty() { Err(ProcError::NoSuchProcess(pid)) } else { Ok(found) }
+    }
+
+    /// Adds processes and everything below them that was not seen yet, level by level.
+    fn walk(&self, from: Vec<u32>, depth: usize, seen: &mut BTreeSet<u32>, found: &mut Vec<Process>) {
+        let mut level = from;
+        for depth in depth..=MAX_DEPTH {
             let mut next = Vec::new();
             for pid in level {
                 let Some(stat) = self.stats.get(&pid) else { continue };
@@ -139,7 +153,15 @@ impl ProcessTable {
             }
             level = next;
         }
-        Ok(found)
+    }
+
+    /// Whether a process is listed that started at this time of day, give or take a moment.
+    pub fn has(&self, pid: u32, started_at: Timestamp) -> bool {
+        const LEEWAY_S: u64 = 3;
+        self.stats.get(&pid).is_some_and(|stat| {
+            let started = self.booted_at.saturating_add(since_boot(stat.start_ticks)).as_secs();
+            started.abs_diff(u64::try_from(started_at.secs()).unwrap_or(0)) <= LEEWAY_S
+        })
     }
 
     /// How long a process had been running when the table was read; time asleep counts.
@@ -176,7 +198,7 @@ fn describe(root: &Path, pid: u32, depth: usize, stat: &Stat, booted_at: Duratio
         argv: read_argv(&folder.join("cmdline")),
         comm: stat.comm.clone(),
         state: stat.state,
-        is_foreground: stat.is_foreground,
+        in_front: stat.in_front,
         start_ticks: stat.start_ticks,
         started_at: Timestamp::from_secs(i64::try_from(started_at.as_secs()).unwrap_or(i64::MAX)),
         cpu_ticks: stat.cpu_ticks,
@@ -284,6 +306,12 @@ pub fn identity(pid: u32) -> Option<ProcessIdentity> {
     Some(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id: boot_id() })
 }
 
+/// Whether an id belongs to any process, also one that is hidden from us.
+pub fn is_taken(pid: u32) -> bool {
+    let id = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    id.is_some_and(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
+}
+
 /// Whether that very process still runs; `None` if it can't be told (a boot id is missing).
 pub fn is_running(known: &ProcessIdentity) -> Option<bool> {
     match identity(known.pid) {
@@ -335,8 +363,9 @@ fn parse_stat(line: &str) -> Option<Stat> {
         ppid: u32::try_from(number(4)?).ok()?,
         comm,
         state: fields.first()?.chars().next()?,
+        session: u32::try_from(number(6)?).ok()?,
         // Without a terminal the eighth is -1, which is no number here.
-        is_foreground: number(8).is_some_and(|group| group > 0 && number(5) == Some(group)),
+        in_front: number(8).filter(|group| *group > 0).map(|group| number(5) == Some(group)),
         start_ticks: number(22)?,
         cpu_ticks: number(14)?.saturating_add(number(15)?),
     })
@@ -378,7 +407,8 @@ mod tests {
         for (pid, ppid, comm, state) in processes {
             let folder = dir.path().join(pid.to_string());
             fs::create_dir(&folder).unwrap();
-            let stat = format!("{pid} ({comm}) {state} {ppid} 1 1 0 -1 4194560 1 0 0 0 7 5 0 0 20 0 1 0 {pid}00 0 0");
+            let stat =
+                format!("{pid} ({comm}) {state} {ppid} {pid} {pid} 0 -1 4194560 1 0 0 0 7 5 0 0 20 0 1 0 {pid}00 0 0");
             fs::write(folder.join("stat"), stat).unwrap();
             fs::write(folder.join("cmdline"), format!("{comm}\0--flag\0")).unwrap();
         }

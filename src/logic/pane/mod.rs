@@ -5,14 +5,19 @@
 //! [`judge_screen`] gives its verdict, and [`fuse()`] weighs that against tmux, the process tree and the hooks.
 
 pub mod classify;
+pub mod elsewhere;
 pub mod fuse;
+pub mod identity;
 pub mod process;
+pub mod process_rule;
 pub mod profile;
 pub mod reader;
 pub mod verdict;
 
 pub use classify::{ScreenFacts, composer, judge_screen, matches, wanted_style};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
-pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
+pub use identity::Unclear;
+pub use process_rule::ProcessRule;
+pub use profile::{BusyPaste, Hooks, PasteTraits, Profile};
 pub use reader::{Reader, Wanted, judge_capture};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
