@@ -12,7 +12,7 @@ exec </dev/null
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 # One version of each agent; a matrix of versions is a script of its own.
-agents=(claude@2.1.332)
+agents=(claude@2.1.332 codex@0.171.0 gemini@0.61.0 opencode@1.18.33)
 export NEXUS_LAB_DIR=${NEXUS_LAB_DIR:-$root/target/lab}
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
 

@@ -24,9 +24,14 @@ use tmux_server::TmuxServer;
 /// Panes that are open at the same time.
 const BATCH: usize = 40;
 
+/// How each agent is recognised: its program, which is a shell here, and the script that this runs.
+const AGENTS: &[(&str, &str, &str)] = &[("claude", "bin/claude", "idle.sh"), ("codex", "bin/codex", "idle.sh")];
+
 /// A capture: its text with escapes, and its size.
 struct Saved {
     path: PathBuf,
+    agent: String,
+    title: String,
     size: (u16, u16),
 }
 
@@ -45,7 +50,9 @@ fn captures() -> Vec<Saved> {
                 continue;
             }
             let number = |key: &str| u16::try_from(label[key].as_u64().unwrap()).unwrap();
-            found.push(Saved { size: (number("cols"), number("rows")), path });
+            let agent = label["agent"].as_str().unwrap().to_owned();
+            let title = label["tmux"]["pane_title"].as_str().unwrap().to_owned();
+            found.push(Saved { size: (number("cols"), number("rows")), agent, title, path });
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -65,7 +72,14 @@ impl Nexus {
         fs::create_dir_all(dir.path().join("monitor/.state")).unwrap();
         fs::create_dir_all(dir.path().join("config")).unwrap();
         fs::write(dir.path().join("config/nexus.yml"), "monitor:\n  tmux:\n    sessions: [\"*\"]\n").unwrap();
-        fs::copy("/bin/sleep", dir.path().join("claude")).unwrap();
+        for (_, exe, script) in AGENTS {
+            let path = dir.path().join(exe);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::copy("/bin/bash", &path).unwrap();
+            let script = dir.path().join(script);
+            fs::create_dir_all(script.parent().unwrap()).unwrap();
+            fs::write(script, "read -r _\n").unwrap();
+        }
         Self { server: TmuxServer::start(80, 24), dir }
     }
 
@@ -95,10 +109,13 @@ impl Nexus {
         // cell a capture leaves out at the end of a row.
         let text = text.strip_suffix('\n').unwrap_or(&text).replace("\u{1b}[7m\n", "\u{1b}[7m \n");
         fs::write(&shown, text).unwrap();
+        let (_, exe, script) = AGENTS.iter().find(|(agent, ..)| *agent == saved.agent).unwrap();
         let line = format!(
-            "printf '\\033[?25l'; cat {}; exec {} 100000",
+            "printf '\\033[?25l\\033]2;%s\\033\\\\' '{}'; cat {}; stty -echo; exec {} {}",
+            saved.title.replace('\'', ""),
             shown.display(),
-            self.dir.path().join("claude").display()
+            self.dir.path().join(exe).display(),
+            self.dir.path().join(script).display()
         );
         let (cols, rows) = (saved.size.0.to_string(), saved.size.1.to_string());
         self.server.tmux(&[
@@ -171,7 +188,14 @@ fn live_and_saved_screens_get_the_same_verdict() {
         // Every pane has printed its screen when its shell has become the agent.
         let end = Instant::now() + Duration::from_secs(30);
         let commands = || nexus.server.tmux(&["list-panes", "-a", "-F", "#{session_name} #{pane_current_command}"]);
-        while commands().lines().filter(|line| line.ends_with(" claude")).count() < batch.len() {
+        let started = || {
+            let is_agent = |line: &&str| {
+                let command = line.rsplit(' ').next().unwrap_or_default();
+                AGENTS.iter().any(|(_, exe, _)| exe.rsplit('/').next() == Some(command))
+            };
+            commands().lines().filter(is_agent).count()
+        };
+        while started() < batch.len() {
             assert!(Instant::now() < end, "the panes did not start:\n{}", commands());
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -181,7 +205,11 @@ fn live_and_saved_screens_get_the_same_verdict() {
             let found = live.as_array().unwrap().iter().find(|pane| pane["name"] == name.as_str()).unwrap();
             let path = saved.path.display().to_string();
             let capture = Capture::from_bytes(&fs::read(&saved.path).unwrap());
-            let offline = pane::judge_capture(profiles.get("claude").unwrap(), &ScreenFacts::default(), &capture);
+            let offline = {
+                let title = Some(saved.title.replace('\'', ""));
+                let facts = ScreenFacts { title, ..ScreenFacts::default() };
+                pane::judge_capture(profiles.get(&saved.agent).unwrap(), &facts, &capture)
+            };
             let offline = serde_json::to_value(offline).unwrap();
             let (mut live, mut offline) = (decided(found), decided(&offline));
             let shown = nexus.server.tmux(&["capture-pane", "-p", "-t", &format!("={name}:")]);

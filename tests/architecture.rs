@@ -408,7 +408,7 @@ fn check_users(package: &str, places: &[&str]) {
 #[test]
 fn each_replaceable_package_has_one_place() {
     check_users("tmux_interface", &["src/sys/tmux/"]);
-    check_users("serde_yaml", &["src/config/yaml.rs", "src/agents/profile.rs"]);
+    check_users("serde_yaml", &["src/config/yaml.rs", "src/agents/amend.rs", "src/agents/profile.rs"]);
     check_users("fs2", &["src/sys/lock.rs"]);
     check_users("hostname", &["src/sys/"]);
     check_users("clap_complete", &["src/cli/completions.rs"]);

@@ -7,197 +7,19 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use nexus_watcher::agents::Profiles;
-use nexus_watcher::logic::pane::{
-    self, Auth, InputRow, Mode, Overlay, PaneVerdict, Profile, ScreenFacts, State, judge_capture,
-};
+use nexus_watcher::logic::pane::{self, InputRow, Label, PaneVerdict, Profile, ScreenFacts, State, judge_capture};
 use nexus_watcher::logic::screen::Capture;
 use proptest::prelude::*;
-use serde::Deserialize;
 
-/// What was done to the pane when the screen was saved.
-#[derive(Debug, Deserialize)]
-struct Label {
-    agent: String,
-    version: Option<String>,
-    state: String,
-    input_row: String,
-    turn_running: bool,
-    #[serde(default)]
-    overlay: String,
-    tmux: TmuxLabel,
-}
+#[path = "support/captures.rs"]
+mod captures;
+#[path = "fingerprints/mod.rs"]
+mod fingerprints;
 
-/// What tmux said of the pane.
-#[derive(Debug, Deserialize)]
-struct TmuxLabel {
-    #[serde(rename = "pane_title")]
-    title: String,
-    #[serde(rename = "pane_dead")]
-    dead: String,
-    #[serde(rename = "pane_in_mode")]
-    in_mode: String,
-}
-
-struct Screen {
-    name: String,
-    label: Label,
-    /// The bytes of the capture.
-    ansi: Vec<u8>,
-    capture: Capture,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
-}
-
-fn screens() -> Vec<Screen> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(root().join("tests/captures")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    for folder in folders.iter().filter(|path| path.is_dir()) {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        for file in files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "json")) {
-            let label = serde_json::from_slice(&std::fs::read(file).unwrap())
-                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let ansi = std::fs::read(file.with_extension("ansi")).unwrap();
-            let capture = Capture::from_bytes(&ansi);
-            let folder = folder.file_name().unwrap().to_str().unwrap();
-            let name = format!("{folder}/{}", file.file_stem().unwrap().to_str().unwrap());
-            found.push(Screen { name, label, ansi, capture });
-        }
-    }
-    assert!(found.len() > 600, "only {} captures found", found.len());
-    found
-}
-
-/// Facts that a live look has besides the text.
-fn live_facts(label: &Label) -> ScreenFacts {
-    ScreenFacts {
-        dead: Some(label.tmux.dead == "1"),
-        in_mode: Some(label.tmux.in_mode == "1"),
-        title: Some(label.tmux.title.clone()),
-        version: None,
-    }
-}
-
-/// The one table: which verdicts a label accepts, and which fields it wants. Returns what is missing.
-fn compare(label: &Label, verdict: &PaneVerdict) -> Vec<String> {
-    let row = label.input_row != "none";
-    let retrying = label.turn_running && matches!(label.state.as_str(), "api-error" | "over-limit" | "auth-required");
-    let mut wrong = Vec::new();
-    let mut want = |ok: bool, what: &str| {
-        if !ok {
-            wrong.push(what.to_owned());
-        }
-    };
-    let state = verdict.state;
-    let free = matches!(state, State::Idle | State::AutosuggestOnly);
-    match label.state.as_str() {
-        _ if retrying => {
-            want(state == State::Busy, "state busy");
-            want(verdict.retrying.is_some(), "retrying=");
-        }
-        "idle" => want(state == State::Idle, "state idle"),
-        "idle-with-suggestion" => {
-            want(state == State::AutosuggestOnly, "state autosuggest-only");
-            want(verdict.input == Some(InputRow::Ghost), "input=ghost");
-        }
-        "draft" => {
-            want(state == State::UserTyping, "state user-typing");
-            want(verdict.input == Some(InputRow::Typed), "input=typed");
-        }
-        "busy" if label.input_row == "typed" => {
-            want(matches!(state, State::Busy | State::UserTyping), "state busy or user-typing");
-            want(verdict.input == Some(InputRow::Typed), "input=typed");
-        }
-        "busy" => want(state == State::Busy, "state busy"),
-        "queued" => {
-            want(state == State::Busy, "state busy");
-            want(verdict.queued, "queued=1");
-        }
-        "working-background" => want(state == State::WorkingBackground, "state working-background"),
-        "blocked-permission" => want(blocked(verdict, &[Overlay::Permission]), "blocked overlay=permission"),
-        "blocked-question" => want(blocked(verdict, &[Overlay::AskUq]), "blocked overlay=askuq"),
-        "blocked-plan" => want(blocked(verdict, &[Overlay::Plan]), "blocked overlay=plan"),
-        "blocked-trust" => want(
-            blocked(verdict, &[Overlay::WorkspaceTrust, Overlay::BypassPermissions]),
-            "blocked overlay=workspace-trust or bypass-permissions",
-        ),
-        "blocked-menu" | "onboarding" => {
-            want(blocked(verdict, &[Overlay::Menu, Overlay::Dialog]), "blocked overlay=menu or dialog");
-        }
-        "over-limit" if row => {
-            want(state == State::OverLimit, "state over-limit");
-            want(verdict.reset_at.is_some() && verdict.limit.is_some(), "reset_at= and limit=");
-        }
-        "over-limit" => {
-            want(matches!(state, State::OverLimit | State::Blocked), "state over-limit or blocked");
-            want(verdict.overlay == Some(Overlay::RateLimit), "overlay=rate-limit");
-        }
-        "auth-required" if row => {
-            want(free, "state idle or autosuggest-only");
-            want(verdict.auth.is_some(), "auth=");
-        }
-        "auth-required" => {
-            want(state == State::Blocked, "state blocked");
-            want(verdict.auth == Some(Auth::Login), "auth=login");
-        }
-        "api-error" => {
-            want(free, "state idle or autosuggest-only");
-            want(verdict.notice.is_some(), "notice=");
-        }
-        "shell" => {
-            want(matches!(state, State::Absent | State::Unknown), "state absent or unknown");
-            want(verdict.agent.is_none(), "no agent");
-        }
-        "dead" => {
-            want(state == State::Absent, "state absent");
-            want(verdict.evidence.first().is_some_and(|e| e.rule == "pane_dead"), "evidence=pane_dead");
-        }
-        "unknown" => want(matches!(state, State::Unknown | State::Empty | State::Blocked), "state unknown"),
-        "copy-mode" => {
-            let under = if label.turn_running { State::Busy } else { State::Idle };
-            want(state == under, "what lies under copy mode");
-            want(verdict.mode == Some(Mode::Copy), "mode=copy");
-        }
-        other => want(false, &format!("a mapping for the label {other:?}")),
-    }
-    wrong
-}
-
-fn blocked(verdict: &PaneVerdict, overlays: &[Overlay]) -> bool {
-    verdict.state == State::Blocked && verdict.overlay.is_some_and(|overlay| overlays.contains(&overlay))
-}
-
-/// Whether acting on the verdict could do harm, whatever else it says.
-fn is_unsafe(label: &Label, verdict: &PaneVerdict) -> bool {
-    let running = label.turn_running;
-    let may_paste = match label.state.as_str() {
-        "idle" | "idle-with-suggestion" => true,
-        "api-error" | "auth-required" => label.input_row != "none" && !running,
-        // What lies under copy mode; the mode itself forbids the paste.
-        "copy-mode" => !running && verdict.mode == Some(Mode::Copy),
-        _ => false,
-    };
-    let may_retire = matches!(label.state.as_str(), "dead" | "shell");
-    let dialog = label.state.starts_with("blocked-")
-        || matches!(label.state.as_str(), "onboarding")
-        || (matches!(label.state.as_str(), "over-limit" | "auth-required") && label.input_row == "none")
-        || (label.state == "unknown" && label.overlay == "transcript");
-    match verdict.state {
-        State::Idle | State::AutosuggestOnly => !may_paste,
-        State::Absent => !may_retire,
-        State::Blocked => !dialog,
-        State::Busy => dialog,
-        _ => false,
-    }
-}
+use captures::{Screen, known_gaps, root, screens};
 
 fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &PaneVerdict, wrong: &str) -> String {
     let wanted = pane::wanted_style(profile, screen.capture.plain());
@@ -219,15 +41,6 @@ fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &Pan
     text
 }
 
-/// Captures listed in `docs/accuracy.md` as not readable.
-fn known_gaps() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(root().join("docs/accuracy.md")).unwrap();
-    text.lines()
-        .filter_map(|line| line.strip_prefix("- `")?.split_once('`').map(|(name, _)| name.to_owned()))
-        .filter(|name| name.contains("--"))
-        .collect()
-}
-
 fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Label) -> bool) {
     let profiles = Profiles::builtin().unwrap();
     let gaps = known_gaps();
@@ -238,8 +51,8 @@ fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Labe
         let facts = facts_of(&screen.label);
         let verdict = judge_capture(profile, &facts, &screen.capture);
         total += 1;
-        let wrong = compare(&screen.label, &verdict);
-        if is_unsafe(&screen.label, &verdict) {
+        let wrong = screen.label.compare(&verdict);
+        if screen.label.forbids(&verdict) {
             failures.push(report(screen, profile, &facts, &verdict, "A SAFE ANSWER"));
         } else if !wrong.is_empty() {
             failed.insert(screen.name.clone());
@@ -258,12 +71,84 @@ fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Labe
 
 #[test]
 fn every_capture_is_read_as_labelled_with_the_facts_of_tmux() {
-    check_all(live_facts, |_| false);
+    check_all(Label::facts, |_| false);
 }
 
 #[test]
 fn every_capture_is_read_as_labelled_by_its_text_alone() {
     check_all(|_| ScreenFacts::default(), |label| label.state == "copy-mode");
+}
+
+#[test]
+fn the_versions_that_a_profile_says_were_seen_are_those_of_its_captures() {
+    let profiles = Profiles::builtin().unwrap();
+    for profile in profiles.iter().filter(|profile| profile.name != "demo") {
+        let mut versions: Vec<Vec<u32>> = screens()
+            .iter()
+            .filter(|screen| screen.label.agent == profile.name)
+            .filter_map(|screen| pane_version(screen.label.version.as_deref()?))
+            .collect();
+        versions.sort();
+        versions.dedup();
+        assert_eq!(profile.seen, versions, "seen: of config/agents/{}.yml", profile.name);
+    }
+}
+
+/// `2.1.332` as numbers.
+fn pane_version(text: &str) -> Option<Vec<u32>> {
+    text.split('.').map(|part| part.parse().ok()).collect()
+}
+
+#[test]
+fn a_verdict_says_that_the_agent_is_newer_than_its_rules() {
+    let claude = claude();
+    let box_ = drawn("● Done.", EMPTY_BOX, "  ? for shortcuts");
+    for (version, newer) in [(None, false), (Some("2.0.77"), false), (Some("2.1.332"), false), (Some("99.0.1"), true)] {
+        let facts = ScreenFacts::default().with_version(version.map(str::to_owned));
+        let verdict = judge_capture(&claude, &facts, &box_);
+        let said = verdict.evidence.iter().find(|reason| reason.rule == pane::VERSION_NOT_SEEN);
+        assert_eq!(said.is_some(), newer, "{version:?}");
+        assert_eq!(verdict.state, State::Idle);
+        assert!(said.is_none_or(|reason| reason.line.as_deref().unwrap().starts_with("99.0.1; ")), "{said:?}");
+    }
+}
+
+#[test]
+fn a_live_dialog_says_what_it_offers_and_what_enter_would_choose() {
+    let profiles = Profiles::builtin().unwrap();
+    let mut offered = 0;
+    for screen in screens() {
+        let verdict = judge_capture(profiles.get(&screen.label.agent).unwrap(), &screen.label.facts(), &screen.capture);
+        let under = verdict.options.iter().filter(|option| option.under_cursor).count();
+        assert!(verdict.options.is_empty() || under == 1, "{}: {:?}", screen.name, verdict.options);
+        let row = verdict.evidence.iter().find(|reason| reason.rule == "option-under-cursor");
+        for option in verdict.options.iter().filter(|option| option.under_cursor) {
+            let line = row.and_then(|reason| reason.line.as_deref()).unwrap_or_default();
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                line.contains(option.label.trim_end_matches('…')) || line.ends_with('…'),
+                "{}: {line}",
+                screen.name
+            );
+        }
+        if verdict.state != State::Blocked {
+            assert!(verdict.options.is_empty() && verdict.question.is_none(), "{}", screen.name);
+        }
+        offered += under;
+        if matches!(screen.label.state.as_str(), "blocked-permission" | "blocked-plan" | "blocked-question") {
+            assert!(verdict.options.len() > 1, "{}: {:?}", screen.name, verdict.options);
+        }
+    }
+    assert!(offered > 100, "only {offered} dialogs offer anything");
+    // One that no rule names offers just the same.
+    let text =
+        "  Pick a colour for the tests\n\n  ❯ Red \x1b]0;x\x07hot\n    Green\n\n  Enter to confirm · Esc to cancel";
+    let verdict = judge_capture(&claude(), &ScreenFacts::default(), &Capture::from_bytes(text.as_bytes()));
+    assert_eq!((verdict.state, verdict.overlay), (State::Blocked, Some(pane::Overlay::Dialog)));
+    assert_eq!(verdict.question.as_deref(), Some("Pick a colour for the tests"));
+    let labels: Vec<(&str, bool)> =
+        verdict.options.iter().map(|option| (option.label.as_str(), option.under_cursor)).collect();
+    assert_eq!(labels, [("Red hot", true), ("Green", false)]);
 }
 
 /// The verdict on the whole screen at once.
@@ -287,7 +172,7 @@ fn the_last_rows_of_a_screen_tell_the_same_as_all_of_it() {
     }));
     for screen in all {
         let profile = profiles.get(&screen.label.agent).unwrap();
-        let facts = live_facts(&screen.label).with_version(screen.label.version.clone());
+        let facts = screen.label.facts().with_version(screen.label.version.clone());
         let mut reader = pane::Reader::new(u16::try_from(screen.capture.plain().len()).unwrap());
         let first = reader.wants(profile, &facts);
         let whole = judge_whole(profile, &facts, &screen.capture);
@@ -305,272 +190,20 @@ fn the_last_rows_of_a_screen_tell_the_same_as_all_of_it() {
     assert!(spared > 100, "only {spared} screens were told by their last rows");
 }
 
-/// Every rule of every profile: texts of its region that it must match, and near misses that it must not.
-const FINGERPRINTS: &[(&str, &[&str], &[&str])] = &[
-    ("claude-title-spinner", &["⠂ Fix the loader", "⠐ Claude Code"], &["✳ Claude Code", "Claude ⠂"]),
-    (
-        "claude-footer-interrupt",
-        &["⏸ manual mode on · esc to interrupt", "esc to interrupt", "x · esc to int…", "x\n· esc to\ninterrupt"],
-        &["Continuing automatically at 1:14am · Esc to cancel", "press esc to interrupt", "? for shortcuts"],
-    ),
-    (
-        "claude-footer-jobs",
-        &["⏸ manual mode on · 1 shell · ↓ to manage", "2 monitors", "x · 3 background bashes"],
-        &["! for shell mode", "1 shellfish", "demo | 3 shells"],
-    ),
-    (
-        "claude-footer-background",
-        &["1 background task · ↓ to view", "x · 2 local agents"],
-        &["3 tasks", "send to background · 2 agents"],
-    ),
-    (
-        "claude-footer-agent-row",
-        &["◯ general-purpose  Survey part 1   8s · ↑ 1.3k tokens", "● main\n◯ general-purpose  Survey   5s"],
-        &["● main", "✔ general-purpose  Survey part 1   8s · ↑ 1.3k tokens", "◯ effort"],
-    ),
-    (
-        "claude-footer-limit",
-        &["⚠ Usage limit reached · limit resets 1:14am", "⚠ Usage limit reached · limit resets Oct 5, 1am (UTC)"],
-        &["Usage limit reached · limit resets 1:14am", "⚠ Usage limit near · limit resets 1am"],
-    ),
-    ("claude-footer-limit-bare", &["⚠ Usage limit reached · lim…"], &["⚠ Approaching usage limit"]),
-    (
-        "claude-footer-logged-out",
-        &["? for shortcuts · ← for agents Not logged in · run /login"],
-        &["Not logged in to the registry", "run /login"],
-    ),
-    ("claude-footer-vim-insert", &["-- INSERT -- ⏸ manual mode on"], &["mode -- INSERT --", "- INSERT -"]),
-    ("claude-footer-vim-normal", &["-- NORMAL --"], &["NORMAL"]),
-    (
-        "claude-history-search",
-        &["search prompts:", "search prompts: tests  ⏸ manual mode on", "search     ⏸ manual mode on\nprompts:"],
-        &["search the prompts", "Search prompts:", "demo | search prompts:"],
-    ),
-    (
-        "claude-help-without-cursor",
-        &[
-            "! for shell mode   esc esc to clear\n/ for commands   shift+tab",
-            "! for shell modedouble tap\n/ for         clear",
-        ],
-        &["! for shell mode", "/ for commands"],
-    ),
-    (
-        "claude-spinner",
-        &[
-            "· Honking…",
-            "✢ Topsy-turvying… (9s · ↓ 30 tokens)",
-            "✻ Rewrite the loader now… (esc to interrupt · ctrl+t to show todos)",
-            "* Compacting conversation… (6s)",
-            "✽ Fixing issue 12… (3s)",
-        ],
-        &[
-            "✻ Brewed for 3s · done 9:32 PM",
-            "✻ Worked for 3m 12s · done 10:13 PM · 1 sh…",
-            "● Now I wait…",
-            "✻ Waiting for 2 background agents to finish",
-            "❯ ✻ Pondering… (12s)",
-        ],
-    ),
-    (
-        "claude-spinner-tokens",
-        &["✶ Transmuting (5s · ↓ 54 tokens)", "✶ Reading 3 files (↑ 1.2k tokens)"],
-        &["● spent ↓ 54 tokens", "✻ Brewed for 3s · 54 tokens"],
-    ),
-    (
-        "claude-spinner-interrupt",
-        &["✻ Step 3 (esc to interrupt)"],
-        &["● It says (esc to interrupt)", "✻ esc to interrupt"],
-    ),
-    (
-        "claude-throttled",
-        &["✻ Waiting for capacity · esc to interrupt", "· Running at lower priority…"],
-        &["● Waiting for capacity", "✻ Waiting for 2 agents"],
-    ),
-    (
-        "claude-retrying",
-        &["✻ 500 Internal server error · retrying in 1s · attempt 3/10", "✻ 500 Inter… · retrying in 1s"],
-        &["● retrying in 1s · attempt 3/10", "✻ Retried 3 times"],
-    ),
-    (
-        "claude-retrying-code",
-        &["✻ 529 Overloaded · retrying in 1s"],
-        &["✻ 250 files · retrying", "✻ Issue 529 Overloaded"],
-    ),
-    (
-        "claude-waiting-for-agents",
-        &["✻ Waiting for 2 background agents to finish", "· Waiting for 1 agent to finish"],
-        &["● Waiting for 2 background agents", "✻ Waiting for an answer"],
-    ),
-    (
-        "claude-survey",
-        &["● How is Claude doing this session? (optional) 1: Bad 2: Fine 3: Good 0: Dismiss"],
-        &["● How is Claude doing this session?", "❯ 1: Bad 2: Fine 3: Good 0: Dismiss"],
-    ),
-    ("claude-tail-spinner", &["· Honking…"], &["✻ Brewed for 3s", "⎿ Running…"]),
-    (
-        "claude-tail-finished",
-        &["✻ Cooked for 0s", "✻ Worked for 3m 12s · done 10:13 PM · 1 shell still running", "✶ Zorbled for 1h 3m"],
-        &["✻ Waiting for 2 agents", "● Cooked for 0s", "✻ Looking for 3 files"],
-    ),
-    (
-        "claude-tail-retrying",
-        &["⎿ 500 {\"type\":\"error\"} Retrying in 1 second… (attempt 4/10)"],
-        &["● 529 Overloaded · Retrying in 8 seconds… (attempt 4/10)", "⎿ Retrying in a moment"],
-    ),
-    ("claude-tail-retrying-code", &["⎿ 500 {…} Retrying in 1 second…"], &["⎿ 500 lines", "⎿ step 500 Retrying in"]),
-    (
-        "claude-shell-running",
-        &["⎿ Running…", "⎿ Running… (1s)"],
-        &["⎿ Running in the background", "● Running…", "⎿ Running… done"],
-    ),
-    ("claude-queued-item", &["⎿ Queued · ctrl+x ctrl+s to send now"], &["● Queued", "⎿ QueuedJob"]),
-    (
-        "claude-api-error",
-        &[
-            "● API Error: 500 Internal server error.",
-            "⎿ API Error: 400 {\"type\":\"error\"}",
-            "● API Error: Repeated 529 Overloaded errors.",
-            "● Please run /login · API Error: 401 Invalid",
-        ],
-        &["● The API Error: 500 came back", "● Errors are printed as: API Error: 500", "❯ API Error: 500"],
-    ),
-    ("claude-api-error-other", &["⎿ API Error: Connection error."], &["● An API Error", "● API Errors are rare"]),
-    (
-        "claude-model-missing",
-        &["● There's an issue with the selected model (x)."],
-        &["● There's an issue with the model"],
-    ),
-    ("claude-too-large", &["⎿ Prompt is too long", "● Request too large (max 32MB)"], &["● The prompt is too long"]),
-    (
-        "claude-request-rejected",
-        &["● API Error: Request rejected (429) · This request would exceed your rate limit."],
-        &["● API Error: Request rejected (403)", "● Request rejected (429)"],
-    ),
-    (
-        "claude-credit",
-        &["⎿ Credit balance too low · Add funds: x", "● Credit balance is too low"],
-        &["● Your credit balance is too low"],
-    ),
-    (
-        "claude-limit",
-        &[
-            "⎿ You've hit your 5-hour limit · resets 1:08am (UTC)",
-            "⎿ You've hit your limit · resets 3am",
-            "⎿ You’ve reached your weekly Opus limit ∙ resets Oct 5, 1am (America/Los_Angeles)",
-            "● API Error: Request rejected (429) · You've hit your limit · resets 3am",
-            "⎿ You've hit your session limit",
-        ],
-        &[
-            "● The notice reads: You've hit your limit · resets 3am",
-            "❯ You've hit your limit · resets 3am",
-            "● You've hit your limit · resets 3am",
-            "● You've hit your head",
-        ],
-    ),
-    (
-        "claude-limit-reached",
-        &["⎿ 5-hour limit reached ∙ resets 3am"],
-        &["● The 5-hour limit reached ∙ resets 3am", "⎿ limit reached"],
-    ),
-    ("claude-extra-usage", &["⎿ You're out of extra usage · resets 3pm"], &["● You're out of luck"]),
-    (
-        "claude-limit-continues",
-        &["● Usage limit reached · set to continue automatically at 1:08am", "● Automatic continue cancelled · x"],
-        &["● Usage limit reached the top", "⎿ Usage limit reached ·"],
-    ),
-    ("claude-limit-command", &["❯ /rate-limit-options"], &["❯ see /rate-limit-options", "● /rate-limit-options"]),
-    (
-        "claude-signed-out",
-        &[
-            "⎿ Invalid API key · Fix external API key",
-            "⎿ Not logged in · Please run /login",
-            "● Please run /login · API Error: 401 x",
-        ],
-        &["● Please run /login first", "● Invalid API keys are refused", "❯ Not logged in · x"],
-    ),
-    (
-        "claude-interrupted",
-        &["⎿ Interrupted · What should Claude do instead?"],
-        &["● Interrupted", "⎿ InterruptedError"],
-    ),
-    (
-        "claude-declined",
-        &["● User declined to answer questions", "⎿ Declined to answer Claude's questions"],
-        &["● I declined to answer"],
-    ),
-    (
-        "claude-turn-without-end",
-        &[
-            "● the parser reads\nmain 12%\n⏸ manual mode on · ← for agents",
-            "❯ go\n⏵⏵ bypass permissions on (shift+tab to cycle)",
-            "● x\n-- INSERT -- ⏸ manual mode on",
-        ],
-        &[
-            "● the parser reads\n⏸ manual mode on · ? for shortcuts",
-            "● the parser reads\n? for shortcuts",
-            "✻ Cooked for 3s\n⏸ manual mode on",
-            "⎿ output\n⏸ manual mode on",
-        ],
-    ),
-    ("claude-queued", &["Press up to edit queued messages"], &["To edit: Press up to edit queued messages"]),
-    (
-        "claude-viewer-busy",
-        &["x\nworking · Showing detailed transcript…"],
-        &["Showing detailed transcript", "● working · Showing detailed"],
-    ),
-    ("claude-viewer", &["Showing detailed transcript · ctrl+o to toggle"], &["● Showing detailed transcript"]),
-    ("claude-login-code", &["Paste code here if prompted >"], &["Paste the code here"]),
-    ("claude-help-page", &["For more help: https://x"], &["For more help ask"]),
-    ("claude-api-key", &["Do you want to use this API key?"], &["Do you want to use this key?"]),
-    (
-        "claude-trust",
-        &["No, exit\nYes, I trust this folder", "1. Yes, I trust this folder"],
-        &["Yes, I trust this folder and more"],
-    ),
-    ("claude-trust-question", &["Do you trust the files in\nthis folder?"], &["Do you trust the files?"]),
-    ("claude-bypass", &["1. No, exit\n2. Yes, I accept"], &["Yes, I accept edits"]),
-    ("claude-limit-menu", &["1. Stop and wait for limit to reset\n2. Upgrade your plan"], &["1. Stop and wait for me"]),
-    ("claude-question-row", &["4. Type something.", "5. [ ] Type something"], &["4. Type something else"]),
-    ("claude-question-chat", &["4. use both\n5. Chat about this"], &["5. Chat about this and that"]),
-    ("claude-question-review", &["1. Submit answers\n2. Cancel"], &["1. Submit"]),
-    (
-        "claude-plan",
-        &["Claude has written up a plan and is ready to execute. Would you like to proceed?"],
-        &["Would you like to know?"],
-    ),
-    (
-        "claude-permission",
-        &[
-            "Do you want to proceed?",
-            "Do you want to make this edit to main.py?",
-            "Do you want to allow Claude to fetch this content?",
-        ],
-        &["Would you like to proceed?", "What do you want to do?"],
-    ),
-    (
-        "claude-permission-options",
-        &["1. Yes\n2. Yes, and don't ask again for: python3 *\n3. No"],
-        &["1. Yes\n2. No", "1. Yes, and manually approve it"],
-    ),
-    ("claude-question-tab", &["☐ Backend\nWhich?", "← ☒ Checks  ✔ Submit  →"], &["- ☐ item", "a ☐ b"]),
-    ("claude-login", &["Select login method:", "How do you want to sign in?"], &["Select a method:"]),
-    (
-        "claude-menu",
-        &["←/→ to switch · Esc to close", "Enter/Space to change · Esc to cancel", "↑/↓ to navigate"],
-        &["Esc to cancel", "Enter your name"],
-    ),
-];
-
 #[test]
 fn every_fingerprint_is_seen_on_a_capture_or_listed_as_not_seen() {
-    let claude = claude();
+    let profiles = Profiles::builtin().unwrap();
     let mut seen = BTreeSet::new();
     for screen in screens() {
-        let facts = live_facts(&screen.label);
-        let wanted = pane::wanted_style(&claude, screen.capture.plain());
+        let profile = profiles.get(&screen.label.agent).unwrap();
+        let facts = screen.label.facts();
+        let wanted = pane::wanted_style(profile, screen.capture.plain());
         let styled = wanted.map(|(first, last)| (first, screen.capture.styled(first, last)));
         let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
-        seen.extend(pane::matches(&claude, &facts, screen.capture.plain(), styled).into_iter().map(|(_, id, _)| id));
+        for facts in [facts, ScreenFacts::default()] {
+            let found = pane::matches(profile, &facts, screen.capture.plain(), styled);
+            seen.extend(found.into_iter().map(|(_, id, _)| id));
+        }
     }
     let text = std::fs::read_to_string(root().join("docs/accuracy.md")).unwrap();
     let listed: BTreeSet<String> = text
@@ -578,7 +211,8 @@ fn every_fingerprint_is_seen_on_a_capture_or_listed_as_not_seen() {
         .filter_map(|line| line.strip_prefix("- `")?.split_once('`').map(|(id, _)| id.to_owned()))
         .filter(|id| !id.contains("--"))
         .collect();
-    let ids: BTreeSet<String> = claude.screen.rules.iter().map(|rule| rule.id.clone()).collect();
+    let rules = profiles.iter().flat_map(|profile| &profile.screen.rules);
+    let ids: BTreeSet<String> = rules.map(|rule| rule.id.clone()).collect();
     let not_seen: BTreeSet<String> = ids.difference(&seen).cloned().collect();
     assert_eq!(listed, not_seen, "the list of rules without a capture in docs/accuracy.md must be the right-hand one");
 }
@@ -588,8 +222,7 @@ fn every_fingerprint_matches_its_texts_and_no_near_miss() {
     let profiles = Profiles::builtin().unwrap();
     let rules: Vec<_> = profiles.iter().flat_map(|profile| &profile.screen.rules).collect();
     for rule in &rules {
-        let (_, hits, misses) = FINGERPRINTS
-            .iter()
+        let (_, hits, misses) = fingerprints::all()
             .find(|(id, ..)| *id == rule.id)
             .unwrap_or_else(|| panic!("{}: give it texts that it matches and near misses", rule.id));
         assert!(!hits.is_empty() && !misses.is_empty(), "{}", rule.id);
@@ -600,7 +233,7 @@ fn every_fingerprint_matches_its_texts_and_no_near_miss() {
             assert!(!rule.pattern.is_match(miss), "{} must not match {miss:?}", rule.id);
         }
     }
-    for (id, ..) in FINGERPRINTS {
+    for (id, ..) in fingerprints::all() {
         assert!(rules.iter().any(|rule| rule.id == *id), "{id} is no rule");
     }
 }

@@ -1,6 +1,6 @@
 //! A private tmux server whose panes show agents' screens, 200 columns by 50 rows.
 //!
-//! The program in each pane is called `claude` and does nothing but show a file, so that the panes are taken for
+//! The program in each pane lies where an agent's would and does nothing but show a file, so that the panes are taken for
 //! agents' and cost nothing themselves.
 
 use std::fs::{self, OpenOptions};
@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{screens, wait};
+
+/// Where the program is, as the agent's installer puts it, so that it is taken for an agent of a known version.
+const AGENT: &str = "claude/versions/2.1.332";
 
 /// The server; ended with the value.
 #[derive(Debug)]
@@ -25,8 +28,8 @@ impl Server {
     pub fn start() -> Self {
         let dir = tempfile::Builder::new().prefix("nexus-bench").tempdir().unwrap();
         fs::create_dir_all(dir.path().join("home")).unwrap();
-        // By its own name, so that it is taken for an agent.
-        fs::copy("/bin/cat", dir.path().join("claude")).unwrap();
+        fs::create_dir_all(dir.path().join(AGENT).parent().unwrap()).unwrap();
+        fs::copy("/bin/cat", dir.path().join(AGENT)).unwrap();
         let files = write_screens(dir.path());
         let mut server = Self { dir, pid: 0, files, panes: 0 };
         server.tmux(&["new-session", "-d", "-s", "nexus", "-n", "keeper", "-x", "200", "-y", "50", "exec cat"]);
@@ -38,7 +41,7 @@ impl Server {
     pub fn grow(&mut self, panes: usize) {
         while self.panes < panes {
             let file = &self.files[self.panes % self.files.len()];
-            let program = format!("exec {} {} -", self.path("claude").display(), file.display());
+            let program = format!("exec {} {} -", self.path(AGENT).display(), file.display());
             let name = format!("w{}", self.panes);
             self.tmux(&["new-window", "-d", "-t", "nexus:", "-n", &name, &program]);
             self.panes += 1;

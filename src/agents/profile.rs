@@ -24,6 +24,8 @@ pub enum ProfileError {
         profile: String,
         /// What the reader said, with line and column.
         problem: String,
+        /// The line, if the reader told it.
+        line: Option<usize>,
     },
     /// A value that can't be used.
     #[error("profile {profile}: {key}: {problem}; correct that value in the profile's file")]
@@ -43,6 +45,10 @@ pub enum ProfileError {
 struct RawProfile {
     name: String,
     title: String,
+    #[serde(default)]
+    version: u32,
+    #[serde(default)]
+    seen: Vec<String>,
     process: RawProcess,
     paste: RawPaste,
     #[serde(default)]
@@ -142,12 +148,16 @@ struct RawScreenRules {
     shape: Shape,
     prompt: char,
     gap: char,
+    #[serde(default = "nothing")]
     rule: char,
+    #[serde(default = "nothing")]
     page_edge: char,
-    option_cursor: char,
+    option_cursor: String,
+    #[serde(default = "nothing")]
     tick: char,
     #[serde(default)]
     completes: String,
+    #[serde(default = "nothing")]
     child: char,
     hint: String,
     #[serde(default)]
@@ -155,15 +165,24 @@ struct RawScreenRules {
     #[serde(default)]
     chips: Vec<String>,
     #[serde(default)]
+    asides: Vec<String>,
+    #[serde(default)]
+    closing: Option<String>,
+    #[serde(default)]
     banner: Option<String>,
     rules: Vec<RawRule>,
+}
+
+/// A glyph that stands on no screen, for what an agent does not draw.
+const fn nothing() -> char {
+    '\0'
 }
 
 /// One of `screen.rules:`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawRule {
-    id: String,
+pub(super) struct RawRule {
+    pub(super) id: String,
     region: Region,
     #[serde(default)]
     literal: Option<String>,
@@ -171,6 +190,8 @@ struct RawRule {
     regex: Option<String>,
     #[serde(default)]
     cursor: Option<bool>,
+    #[serde(default)]
+    untitled: bool,
     #[serde(default)]
     priority: i32,
     says: RawVotes,
@@ -184,7 +205,7 @@ struct RawRule {
 /// `says:`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct RawVotes {
+pub(super) struct RawVotes {
     state: Option<State>,
     overlay: Option<Overlay>,
     auth: Option<Auth>,
@@ -204,8 +225,11 @@ struct RawVotes {
 ///
 /// Errors: names the profile and the key that is wrong.
 pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>>) -> Result<Profile, ProfileError> {
-    let form =
-        |problem: serde_yaml::Error| ProfileError::Form { profile: name.to_owned(), problem: problem.to_string() };
+    let form = |problem: serde_yaml::Error| ProfileError::Form {
+        profile: name.to_owned(),
+        line: problem.location().map(|place| place.line()),
+        problem: problem.to_string(),
+    };
     // Read twice: the untyped pass refuses a repeated key, which the typed pass would overlook inside `screen`.
     let _no_repeats: serde_yaml::Value = serde_yaml::from_str(text).map_err(form)?;
     let raw: RawProfile = serde_yaml::from_str(text).map_err(form)?;
@@ -249,8 +273,20 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         RawHooks::Word(RawHooksWord::None) | RawHooks::Any(false) => Hooks::None,
     };
     let hook_events = check.hook_events(raw.hook_events)?;
+    let seen = check.versions("seen", &raw.seen)?;
     let (name, title) = (raw.name, raw.title);
-    Ok(Profile { name, title, process, screen, paste, transcript: raw.transcript, hooks, hook_events })
+    Ok(Profile {
+        name,
+        title,
+        version: raw.version,
+        seen,
+        process,
+        screen,
+        paste,
+        transcript: raw.transcript,
+        hooks,
+        hook_events,
+    })
 }
 
 /// Spaces as any run of blanks, and the classes of letters, digits and blanks as ASCII ones.
@@ -294,7 +330,9 @@ impl Check<'_> {
     /// Compiles a pattern that must have these groups. A space matches any run of blanks.
     fn pattern(&self, key: &str, text: &str, groups: &[&str]) -> Result<Regex, ProfileError> {
         // `regex` prints a picture over several lines; the last one says what is wrong.
-        let said = |error: regex::Error| error.to_string().lines().last().unwrap_or("not a pattern").trim().to_owned();
+        let said = |error: regex::Error| {
+            error.to_string().lines().last().unwrap_or("not a pattern").trim().trim_start_matches("error: ").to_owned()
+        };
         let pattern = Regex::new(&ascii_classes(text)).map_err(|error| self.bad(key, &said(error)))?;
         match groups.iter().find(|group| !pattern.capture_names().flatten().any(|name| name == **group)) {
             Some(group) => Err(self.bad(key, &format!("the pattern has no group {group:?}"))),
@@ -310,6 +348,17 @@ impl Check<'_> {
     /// Compiles a list of patterns.
     fn patterns(&self, key: &str, texts: &[String]) -> Result<Vec<Regex>, ProfileError> {
         texts.iter().enumerate().map(|(i, text)| self.pattern(&format!("{key}[{i}]"), text, &[])).collect()
+    }
+
+    /// Checks a list of versions, and sorts it.
+    fn versions(&self, key: &str, texts: &[String]) -> Result<Vec<Vec<u32>>, ProfileError> {
+        let mut versions = Vec::with_capacity(texts.len());
+        for text in texts {
+            let bad = || self.bad(key, &format!("{text:?} is no version"));
+            versions.push(version_numbers(text).ok_or_else(bad)?);
+        }
+        versions.sort();
+        Ok(versions)
     }
 
     /// Checks `hook_events:`.
@@ -346,6 +395,8 @@ impl Check<'_> {
             hint: self.pattern("screen.hint", &raw.hint, &[])?,
             nudges: self.patterns("screen.nudges", &raw.nudges)?,
             chips: self.patterns("screen.chips", &raw.chips)?,
+            asides: self.patterns("screen.asides", &raw.asides)?,
+            closing: self.optional("screen.closing", raw.closing.as_deref(), &[])?,
             banner: self.optional("screen.banner", raw.banner.as_deref(), &["version"])?,
         };
         let mut rules: Vec<Rule> = Vec::with_capacity(raw.rules.len());
@@ -379,9 +430,9 @@ impl Check<'_> {
         };
         let templates = [&votes.retrying, &votes.notice, &votes.limit, &votes.reset_at, &votes.background];
         let groups: Vec<&str> = templates.into_iter().flatten().flat_map(Template::groups).collect();
-        let text = match (&raw.literal, &raw.regex) {
-            (Some(literal), None) => regex::escape(literal),
-            (None, Some(regex)) => regex.clone(),
+        let (field, text) = match (&raw.literal, &raw.regex) {
+            (Some(literal), None) => ("literal", regex::escape(literal)),
+            (None, Some(regex)) => ("regex", regex.clone()),
             _ => return Err(self.bad(&key, "give either `literal` or `regex`")),
         };
         if raw.why.trim().is_empty() {
@@ -398,12 +449,13 @@ impl Check<'_> {
             return Err(self.bad(&format!("{key}.cursor"), "only rules of the region `footer` may ask for the cursor"));
         }
         Ok(Rule {
-            pattern: self.pattern(&key, &text, &groups)?,
+            pattern: self.pattern(&format!("{key}.{field}"), &text, &groups)?,
             since: version("since", &raw.since)?,
             until: version("until", &raw.until)?,
             id: raw.id,
             region: raw.region,
             cursor: raw.cursor,
+            untitled: raw.untitled,
             priority: raw.priority,
             votes,
             why: raw.why,

@@ -10,7 +10,6 @@ use anyhow::{Context as _, bail};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command};
 
 use super::{Invocation, Verb, render};
-use crate::agents::Profiles;
 use crate::logic::hook::{HookCommand, HookLine, Hooked, Version, version_of, wanted};
 use crate::logic::ids::WindowName;
 use crate::logic::pane::Profile;
@@ -127,9 +126,9 @@ impl Agent {
 
 /// The agent that the arguments name, with its version: as given, else by where its program lies, else by its package,
 /// else as it says itself.
-fn agent(args: &ArgMatches) -> anyhow::Result<Agent> {
+fn agent(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<Agent> {
     let name = args.get_one::<String>("agent").map_or("claude", String::as_str);
-    let profile = hooked_profile(name)?;
+    let profile = hooked_profile(invocation, name)?;
     let known = |text: &str, source: &str| {
         let version = version_of(text);
         let shown = match version {
@@ -169,8 +168,8 @@ fn agent(args: &ArgMatches) -> anyhow::Result<Agent> {
 }
 
 /// The profile of an agent whose hooks we can set up.
-fn hooked_profile(name: &str) -> anyhow::Result<Arc<Profile>> {
-    let profiles = Profiles::builtin()?;
+fn hooked_profile(invocation: &Invocation, name: &str) -> anyhow::Result<Arc<Profile>> {
+    let profiles = invocation.profiles()?;
     match profiles.get(name) {
         Some(profile) if !profile.hook_events.is_empty() => Ok(Arc::clone(profile)),
         found => {

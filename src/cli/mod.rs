@@ -4,19 +4,23 @@
 //! table in `docs/contracts.md` §2. A broken pipe is success.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::agents::Profiles;
 use crate::config::in_force;
 use crate::config::load::{self, Loaded};
 use crate::config::resolved::Settings;
+use crate::daemon::profiles;
 use crate::sys::env::{Env, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 
 pub mod render;
 
+mod agents;
 mod completions;
 mod config;
 mod decision_ack;
@@ -50,7 +54,7 @@ pub(crate) struct Verb {
 #[derive(Debug)]
 pub(crate) struct Invocation {
     /// `--root`, if given.
-    pub(crate) root: Option<std::path::PathBuf>,
+    pub(crate) root: Option<PathBuf>,
     /// `--json`.
     pub(crate) json: bool,
 }
@@ -69,8 +73,7 @@ impl Invocation {
     /// Errors: nothing says which nexus is meant.
     pub(crate) fn settings_of_watcher(&self) -> anyhow::Result<Settings> {
         let state = state_dir(self)?;
-        let defaults =
-            |root: &std::path::Path| Settings { state_dir: state.path().to_owned(), ..Settings::defaults(root) };
+        let defaults = |root: &Path| Settings { state_dir: state.path().to_owned(), ..Settings::defaults(root) };
         if let Some(record) = in_force::of_running(&state) {
             let root = load::find_root(&self.env(), self.root.as_deref(), &current_dir()?).unwrap_or_default();
             return Ok(record.settings(&defaults(&root)));
@@ -86,6 +89,43 @@ impl Invocation {
         }
     }
 
+    /// The profiles of agents of the nexus that is asked; the built-in ones where there is none. A file that can't be
+    /// used is said, and changes nothing.
+    ///
+    /// Errors: a built-in profile does not load; a build like that fails its tests.
+    pub(crate) fn profiles(&self) -> anyhow::Result<Profiles> {
+        self.profiles_with(&[])
+    }
+
+    /// The same with further files, which may not be bad.
+    ///
+    /// Errors: what is wrong with one of them.
+    pub(crate) fn profiles_with(&self, given: &[&PathBuf]) -> anyhow::Result<Profiles> {
+        let files = agents::with_given(profiles::files(&self.settings_of_profiles()), given);
+        let (profiles, problems) = Profiles::with_files(&files)?;
+        for problem in problems {
+            if given.iter().any(|path| **path == problem.path) {
+                anyhow::bail!("{problem}");
+            }
+            render::note(&format!("ng: {problem}; the file is left out (`ng agents check`)"));
+        }
+        Ok(profiles)
+    }
+
+    /// The settings that say where profile files are. Without a nexus there are none; a broken configuration leaves the
+    /// usual place.
+    pub(crate) fn settings_of_profiles(&self) -> Settings {
+        let root = current_dir().and_then(|here| Ok(load::find_root(&self.env(), self.root.as_deref(), &here)?));
+        match (self.settings(), root) {
+            (Ok(loaded), _) => loaded.settings,
+            (Err(_), Ok(root)) => Settings::defaults(&root),
+            // A directory that is nowhere.
+            (Err(_), Err(_)) => {
+                Settings { agents_dir: Some("/dev/null/none".into()), ..Settings::defaults(Path::new("")) }
+            }
+        }
+    }
+
     /// The environment that this verb sees.
     fn env(&self) -> VerbEnv {
         VerbEnv { has_root: self.root.is_some() }
@@ -93,12 +133,13 @@ impl Invocation {
 }
 
 /// The current directory.
-fn current_dir() -> anyhow::Result<std::path::PathBuf> {
+fn current_dir() -> anyhow::Result<PathBuf> {
     std::env::current_dir().context("reading the current directory (does it still exist?)")
 }
 
 /// Every verb, by name.
 pub(crate) const COMMANDS: &[Verb] = &[
+    agents::VERB,
     completions::VERB,
     config::VERB,
     decision_ack::VERB,
@@ -128,7 +169,7 @@ pub fn command() -> Command {
                 .long("root")
                 .global(true)
                 .value_name("DIR")
-                .value_parser(clap::value_parser!(std::path::PathBuf))
+                .value_parser(clap::value_parser!(PathBuf))
                 .help("The nexus to ask (wins over NEXUS_ROOT)"),
         )
         .arg(Arg::new("json").long("json").global(true).action(ArgAction::SetTrue).help("Answer in JSON"));

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::Context as _;
 
 use super::Invocation;
+use crate::agents::Profiles;
 use crate::config::resolved::Settings;
 use crate::daemon::Outside;
 use crate::daemon::board::Board;
@@ -42,11 +43,11 @@ pub(super) enum Answer {
 }
 
 /// Looks.
-pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<Answer> {
+pub(super) fn look(invocation: &Invocation, which: Which<'_>, profiles: Profiles) -> anyhow::Result<Answer> {
     let settings = invocation.settings()?.settings;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting")?;
     runtime.block_on(async {
-        let out = outside(settings)?;
+        let out = outside(settings, profiles)?;
         let mut view = match out.tmux.view().await {
             Ok(view) => view,
             // An old tmux answers in ways that say nothing of its age.
@@ -91,7 +92,9 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>) -> anyhow::Result<
 }
 
 /// The outside as a verb sees it that looks once.
-pub(super) fn outside(settings: Settings) -> anyhow::Result<Outside<TmuxClient>> {
+pub(super) fn outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
+    let observer = Observer::new()?;
+    observer.replace(profiles);
     let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
     Ok(Outside {
         tmux: TmuxClient::new(socket, None).without_control(),
@@ -99,7 +102,7 @@ pub(super) fn outside(settings: Settings) -> anyhow::Result<Outside<TmuxClient>>
         state: StateDir::new(&settings.state_dir),
         settings: settings.into(),
         env: Box::new(ProcessEnv),
-        observer: Observer::new()?,
+        observer,
         board: Board::default(),
     })
 }

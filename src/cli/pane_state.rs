@@ -1,6 +1,7 @@
 //! `ng pane-state`: what a pane is doing, and why. A saved screen is judged the way a live one is.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -37,6 +38,14 @@ fn command() -> Command {
                 .help("Print every word that `state=` can be, one a line"),
         )
         .arg(Arg::new("agent").long("agent").value_name("NAME").help("Profile to judge by; otherwise each is tried"))
+        .arg(
+            Arg::new("profile")
+                .long("profile")
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Judge with this profile file too (`ng agents check`), before it is put in place"),
+        )
         .arg(Arg::new("explain").long("explain").action(ArgAction::SetTrue).help("Print every reason, one a line"));
     pane_saved::args(command)
 }
@@ -48,7 +57,11 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         }
         return Ok(0);
     }
-    let profiles = Profiles::builtin()?;
+    let given: Vec<&PathBuf> = args.get_many("profile").into_iter().flatten().collect();
+    let profiles = match invocation.profiles_with(&given) {
+        Ok(profiles) => profiles,
+        Err(problem) => return Ok(refuse(64, &format!("--profile: {problem:#}"))),
+    };
     let wanted = args.get_one::<String>("agent");
     if let Some(name) = wanted
         && profiles.get(name).is_none()
@@ -58,7 +71,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         return Ok(64);
     }
     match pane_saved::judge(args, &profiles) {
-        None => live(invocation, args),
+        None => live(invocation, args, profiles),
         Some(Ok((label, verdict))) => {
             print(invocation.json, args.get_flag("explain"), &label, &verdict)?;
             Ok(0)
@@ -68,7 +81,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 }
 
 /// Judges live panes.
-fn live(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
+fn live(invocation: &Invocation, args: &ArgMatches, profiles: Profiles) -> anyhow::Result<u8> {
     let window = args.get_one::<String>("window").map(String::as_str);
     let which = match (args.get_flag("all"), window) {
         (true, session) => Which::All(session),
@@ -80,7 +93,7 @@ fn live(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
             return Ok(64);
         }
     };
-    let panes = match pane_live::look(invocation, which) {
+    let panes = match pane_live::look(invocation, which, profiles) {
         Ok(Answer::Judged(panes)) => panes,
         Ok(Answer::CannotLook(why)) => return Ok(refuse(2, &why)),
         Ok(Answer::NoSuchWindow(why)) => return Ok(refuse(3, &format!("{why}; list them with: ng pane-state --all"))),
@@ -164,6 +177,9 @@ pub(crate) fn verdict_line(label: &Label, verdict: &PaneVerdict) -> String {
     };
     put("input", verdict.input.map(|input| input.word().to_owned()));
     put("overlay", verdict.overlay.map(|overlay| overlay.word().to_owned()));
+    // One word each; the labels and the question are in the JSON and the explanation.
+    put("options", (!verdict.options.is_empty()).then(|| verdict.options.len().to_string()));
+    put("option", verdict.options.iter().find(|option| option.under_cursor).map(|option| option.label.clone()));
     put("auth", verdict.auth.map(|auth| auth.word().to_owned()));
     put("mode", verdict.mode.map(|mode| mode.word().to_owned()));
     put("queued", verdict.queued.then(|| "1".to_owned()));

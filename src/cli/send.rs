@@ -111,7 +111,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let state = StateDir::new(&settings.state_dir);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting")?;
     runtime.block_on(async {
-        let out = pane_live::outside(settings)?;
+        let out = pane_live::outside(settings, invocation.profiles()?)?;
         let pane = match pane_live::choose(&out, words("window").unwrap_or_default()).await {
             Chosen::Pane(pane) => *pane,
             Chosen::CannotLook(why) => return Ok(refuse(Sent::Failed.code(), &why)),

@@ -46,6 +46,8 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// The configuration file that was read, if any.
     pub config_file: Option<PathBuf>,
+    /// `monitor.agents.dir`: the operator's profiles of agents; `config/agents.d` where it is not set.
+    pub agents_dir: Option<PathBuf>,
     /// `monitor.interval_seconds`: cadence of `compose_emit`.
     pub interval: Duration,
     /// `monitor.target_window`.
@@ -145,6 +147,7 @@ impl Settings {
             root: root.to_owned(),
             state_dir: root.join("monitor/.state"),
             config_file: None,
+            agents_dir: None,
             interval: Duration::ZERO,
             target_window: String::new(),
             services_window: String::new(),

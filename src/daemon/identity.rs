@@ -2,6 +2,8 @@
 //!
 //! What a tree means is `logic::pane::identity`; how long an answer stands is `recall`. Nothing here looks at a screen.
 
+use std::sync::Arc;
+
 use super::observe::Observer;
 use super::recall::Known;
 use crate::logic::pane::identity::{agent, same_agent, with_agent, without_agent};
@@ -46,12 +48,13 @@ impl Observer {
     }
 
     /// The profile to judge a pane's screen by.
-    pub(super) fn profile(&self, process: &ProcessFacts) -> Option<&Profile> {
+    pub(super) fn profile(&self, process: &ProcessFacts) -> Option<Arc<Profile>> {
+        let profiles = self.profiles();
         match (&process.agent, process.unclear) {
             (_, Some(why)) if why.hides_screen() => None,
-            (Some(name), _) => self.profiles.get(name).map(AsRef::as_ref),
+            (Some(name), _) => profiles.get(name).cloned(),
             // Who draws it is not known: the commonest agent's rules may still recognise it.
-            (None, Some(_)) => self.profiles.iter().next().map(AsRef::as_ref),
+            (None, Some(_)) => profiles.iter().next().cloned(),
             (None, None) => None,
         }
     }
@@ -83,7 +86,8 @@ impl Observer {
             }
             Err(Unseen::Gone | Unseen::Blind) => return (Unclear::Blind.alone(), None),
         };
-        let profile_of = |process: &Process| self.profiles.of(process).map(AsRef::as_ref);
+        let profiles = self.profiles();
+        let profile_of = |process: &Process| profiles.of(process).map(AsRef::as_ref);
         let Some((process, profile)) = agent(&tree, profile_of) else {
             let found = without_agent(&tree, age, before);
             // Ids of another container may be those of anything here.

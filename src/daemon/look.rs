@@ -66,19 +66,19 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
     let Some(profile) = out.observer.profile(&process) else {
         return Target::Absent(format!("no agent runs in the window {aim}"));
     };
-    let rows = match observe::read(out, facts, profile).await {
+    let rows = match observe::read(out, facts, &profile).await {
         Ok(rows) => rows,
         Err(error) => return Target::CannotTell(error.to_string()),
     };
     let Some(rows) = rows else { return Target::Absent(format!("the pane {} is gone", facts.pane)) };
-    let screen = observe::judge(profile, facts, &process, &rows);
+    let screen = observe::judge(&profile, facts, &process, &rows);
     let process = out.observer.recounted(process, facts, &screen, &now);
     let verdict = observe::fuse(out, facts, &process, screen, &now);
     if verdict.state == State::Absent {
         return Target::Absent(format!("no agent runs in the window {aim}"));
     }
     let styled = rows.styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
-    let found = pane::composer(profile, &rows.plain, styled);
+    let found = pane::composer(&profile, &rows.plain, styled);
     let boxed = found.as_ref().map(|found| usize::from(found.first_row)..=usize::from(found.last_row));
     let composer = found.map(|found| {
         let drawn = rows.plain.get(usize::from(found.first_row)..=usize::from(found.last_row)).unwrap_or_default();

@@ -42,6 +42,7 @@ mod look;
 pub mod observe;
 pub mod outside;
 mod perform;
+pub mod profiles;
 mod recall;
 mod reload;
 pub mod send;
@@ -54,6 +55,7 @@ use event::Event;
 use gather::{ActionLog, Gatherer};
 use health::Health;
 pub use outside::Outside;
+use profiles::ProfileWatch;
 
 /// Return code of a task that panicked, or for which something could not be fetched because that did.
 const RC_BROKE_OFF: i32 = 70;
@@ -135,6 +137,7 @@ struct Daemon<T> {
     courier: Courier,
     beside: Beside,
     gatherer: Gatherer,
+    profiles: ProfileWatch,
     log: ActionLog,
     health: Health,
     cycle: Cycle,
@@ -166,6 +169,7 @@ impl<T: Tmux + 'static> Daemon<T> {
             gatherer: Gatherer::new(&outside.state),
             log: gather::action_log(),
             health: Health::default(),
+            profiles: ProfileWatch::default(),
             cycle: Cycle::default(),
             nudge: Nudge::default(),
             out: Rc::new(outside),
@@ -273,6 +277,7 @@ impl<T: Tmux + 'static> Daemon<T> {
     async fn tick(&mut self) {
         let now = self.out.clock.now();
         self.follow_configuration(&now);
+        self.profiles.look(&self.out, &now);
         self.health.look(&self.out, &self.courier, &now);
         if !self.observes() {
             self.out.board.publish(&self.out.state, &now);

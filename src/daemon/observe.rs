@@ -25,7 +25,7 @@ const LAST_ROW: u16 = i16::MAX.unsigned_abs();
 /// What was seen at the last look.
 #[derive(Debug)]
 pub struct Observer {
-    pub(super) profiles: Rc<Profiles>,
+    profiles: RefCell<Rc<Profiles>>,
     pub(super) processes: Box<dyn Processes>,
     pub(super) recall: RefCell<Recall>,
 }
@@ -40,7 +40,18 @@ impl Observer {
 
     /// An observer that has seen nothing.
     pub fn with(profiles: Rc<Profiles>, processes: Box<dyn Processes>) -> Self {
-        Self { profiles, processes, recall: RefCell::default() }
+        Self { profiles: RefCell::new(profiles), processes, recall: RefCell::default() }
+    }
+
+    /// Judges by other profiles from now on; what was judged by the old ones is judged anew.
+    pub fn replace(&self, profiles: Profiles) {
+        *self.profiles.borrow_mut() = Rc::new(profiles);
+        self.recall.borrow_mut().judge_anew();
+    }
+
+    /// The profiles in force.
+    pub(crate) fn profiles(&self) -> Rc<Profiles> {
+        Rc::clone(&self.profiles.borrow())
     }
 }
 
@@ -127,7 +138,7 @@ impl<'a> Sweep<'a> {
         let (facts, process) = (self.panes.get(at)?, self.processes.get(at)?);
         let profile = self.observer.profile(process)?;
         let screen = screen_facts(facts, process);
-        match step(reader, profile, &screen, facts.pane) {
+        match step(reader, &profile, &screen, facts.pane) {
             Step::Wants(reader, wanted) => {
                 self.readers.insert(at, (reader, wanted));
                 Some(request(facts.pane, wanted))

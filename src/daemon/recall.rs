@@ -52,6 +52,13 @@ impl Recall {
         self.server.as_ref()
     }
 
+    /// Forgets what was judged by profiles that are no longer in force.
+    pub(super) fn judge_anew(&mut self) {
+        for pane in self.panes.values_mut() {
+            (pane.process, pane.screen) = (None, None);
+        }
+    }
+
     /// What is remembered of a pane.
     pub(super) fn pane(&mut self, id: PaneId) -> &mut Remembered {
         self.panes.entry(id).or_default()

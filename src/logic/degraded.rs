@@ -18,6 +18,8 @@ pub const FILE: &str = "degraded.json";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
+    /// A file with profiles of agents can't be used; those of before hold.
+    AgentProfiles,
     /// The wall clock was set, or the machine slept.
     ClockStepped,
     /// The configuration could not be loaded again; the last good one holds.
@@ -52,7 +54,7 @@ const ALERT_AFTER: Duration = Duration::from_secs(900);
 
 impl Mode {
     /// Every mode, in the order in which they are shown: the cause before what follows from it.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::StateUnwritable,
         Self::ObserveOnly,
         Self::TmuxUnreachable,
@@ -62,6 +64,7 @@ impl Mode {
         Self::DeliveryHeld,
         Self::HooksSilent,
         Self::ConfigReload,
+        Self::AgentProfiles,
         Self::RestartNeeded,
         Self::LogUnwritable,
         Self::ClockStepped,
@@ -70,6 +73,7 @@ impl Mode {
     /// The word in files, in status lines and in `docs/operating.md`.
     pub const fn word(self) -> &'static str {
         match self {
+            Self::AgentProfiles => "agent-profiles",
             Self::ClockStepped => "clock-stepped",
             Self::ConfigReload => "config-reload",
             Self::DeliveryHeld => "delivery-held",
@@ -88,6 +92,7 @@ impl Mode {
     /// What a person does about it.
     pub const fn remedy(self) -> &'static str {
         match self {
+            Self::AgentProfiles => "run `ng agents check` and correct the file; until then the profiles of before hold",
             Self::ClockStepped => "check the machine's time synchronisation; the schedule has moved with the clock",
             Self::ConfigReload => "run `ng config check` and correct the file; until then the last good settings hold",
             Self::DeliveryHeld => "remove the obstacle; it is told within seconds then",

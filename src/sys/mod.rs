@@ -22,6 +22,7 @@ pub mod log_file;
 pub mod logging;
 pub mod processes;
 pub mod procfs;
+pub mod profile_files;
 pub mod running_version;
 pub mod seed;
 pub mod settings_file;

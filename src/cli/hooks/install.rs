@@ -36,7 +36,7 @@ pub(super) fn install(invocation: &Invocation, args: &ArgMatches) -> anyhow::Res
     let Some(path) = named(args, "install")? else { return Ok(2) };
     let state = super::super::state_dir(invocation)?;
     let command = hook_command(invocation, &state, None, false)?;
-    let agent = agent(args)?;
+    let agent = agent(invocation, args)?;
     let events = agent.events();
     let is_ours = is_ours(&state);
     let file = read(&path)?;

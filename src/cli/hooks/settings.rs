@@ -38,7 +38,7 @@ pub(super) fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<
     let text = |name: &str| args.get_one::<String>(name).cloned();
     let window = WindowName(text("window").unwrap_or_default());
     let state = super::super::state_dir(invocation)?;
-    let profile = hooked_profile(&text("agent").unwrap_or_default())?;
+    let profile = hooked_profile(invocation, &text("agent").unwrap_or_default())?;
     let command = hook_command(invocation, &state, Some(&window), args.get_flag("target"))?;
     let events = wanted(&profile.hook_events, text("agent-version").as_deref().and_then(version_of));
     let settings = serde_json::to_string_pretty(&command.settings(&events))?;

@@ -64,7 +64,7 @@ struct Beat {
 
 pub(super) fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let state = super::super::state_dir(invocation)?;
-    let agent = agent(args)?;
+    let agent = agent(invocation, args)?;
     let asked = place(args)?;
     let is_named = asked.is_some();
     let mut paths = vec![asked.map_or_else(user_settings, Ok)?];

@@ -7,6 +7,13 @@ use super::{Key, Reload};
 /// The rows, by name.
 pub(super) const KEYS: &[Key] = &[
     Key {
+        path: "monitor.agents.dir",
+        env: "MONITOR_AGENTS_DIR",
+        reload: Reload::Live,
+        kind: Kind::Path { set: |s, path| s.agents_dir = path },
+        doc: "Directory with your own profiles of agents and amendments to the built-in ones (`ng agents`); empty means `config/agents.d`.",
+    },
+    Key {
         path: "monitor.orchestrator.command",
         env: "MONITOR_ORCHESTRATOR_COMMAND",
         reload: Reload::NewWindows,

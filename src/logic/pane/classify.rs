@@ -2,6 +2,7 @@
 //!
 //! Owns the order in which regions are believed. It contains no agent's wording: every word and glyph is in the profile.
 
+use super::choice;
 use super::fuse::{TURN_OVER, TURN_PRESUMED};
 use super::profile::Profile;
 use super::verdict::{Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
@@ -14,6 +15,8 @@ use crate::logic::snapshot::PaneFacts;
 
 /// Priority of a draft against the rules: below a live dialog, above busy marks (text must not be added to it).
 const TYPED: i32 = 70;
+/// Rule id under which it is said that the agent is newer than its rules.
+pub const VERSION_NOT_SEEN: &str = "version-not-seen";
 /// Priority of a suggestion.
 const GHOST: i32 = 10;
 /// Most items above the box that are tried by the rules of the tail.
@@ -74,6 +77,13 @@ pub fn composer(profile: &Profile, plain: &[String], styled: Option<(u16, &[Stri
     composer::find(layout, plain).ok().map(|at| composer::read(layout, plain, at, styled))
 }
 
+/// Whether the last rows of an agent's screen may be enough: without its version from elsewhere, the banner at the top
+/// may tell it.
+pub(super) fn is_told_by_last_rows(profile: &Profile, facts: &ScreenFacts) -> bool {
+    let layout = &profile.screen.layout;
+    layout.shape.is_read_from_the_bottom() && (facts.version.is_some() || layout.banner.is_none())
+}
+
 /// Judges the last rows of a screen, of which more stand above; `None` if one of those could matter. `styled` as for
 /// [`judge_screen`], counted from the first of `plain`.
 pub(super) fn judge_bottom(
@@ -82,12 +92,10 @@ pub(super) fn judge_bottom(
     plain: &[String],
     styled: Option<(u16, &[String])>,
 ) -> Option<PaneVerdict> {
-    if !profile.screen.layout.shape.is_read_from_the_bottom() {
+    if !is_told_by_last_rows(profile, facts) {
         return None;
     }
     let mut judge = Judge::new(profile, facts, plain);
-    // Without the version from elsewhere, the banner may tell it.
-    judge.wants_more = judge.version_text.is_none() && profile.screen.layout.banner.is_some();
     let verdict = judge.judge(styled);
     (!judge.wants_more).then(|| with_mode(verdict, facts))
 }
@@ -174,6 +182,7 @@ impl<'a> Judge<'a> {
         if verdict.state != State::Unknown || verdict.agent.is_some() {
             verdict.agent = Some(self.profile.name.clone());
             verdict.agent_version.clone_from(&self.version_text);
+            verdict.evidence.extend(self.not_seen());
         }
         let above = self.above.unwrap_or(last + 1);
         let (hash, has_enough) = tail::content_hash(&self.profile.screen.layout, self.plain, above);
@@ -182,9 +191,19 @@ impl<'a> Judge<'a> {
         verdict
     }
 
+    /// Says that the agent is newer than every version that the rules were made from. It decides nothing: most releases
+    /// change no screen.
+    fn not_seen(&self) -> Option<Evidence> {
+        let newest = self.profile.newest_seen_before(self.version.as_deref()?)?;
+        let newest: Vec<String> = newest.iter().map(ToString::to_string).collect();
+        let version = self.version_text.as_deref().unwrap_or_default();
+        let line = format!("{version}; the rules were made from versions up to {}", newest.join("."));
+        Some(Evidence::new(Witness::Screen, VERSION_NOT_SEEN).with_line(line))
+    }
+
     /// Tries the rules of a region.
     fn look(&mut self, region: Region, text: &str, row: Option<usize>, cursor: Option<bool>) -> bool {
-        let ctx = Context { version: self.version.as_deref(), cursor };
+        let ctx = Context { version: self.version.as_deref(), cursor, titled: self.facts.title.is_some() };
         let row = row.and_then(|row| u16::try_from(row).ok());
         self.profile.screen.look(region, text, row, &ctx, &mut self.found)
     }
@@ -315,6 +334,8 @@ impl<'a> Judge<'a> {
         let mut verdict = PaneVerdict::of(State::Blocked, evidence);
         self.add_fields(&mut verdict);
         verdict.overlay = Some(overlay);
+        verdict.question = choice::question(dialog);
+        verdict.options = choice::choices(dialog);
         if let Some(row) = dialog.cursor_row {
             let label = self.plain.get(row).map(|row| region::unframed_row(row)).unwrap_or_default();
             verdict.evidence.push(

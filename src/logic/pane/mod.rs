@@ -4,19 +4,23 @@
 //! [`State::Empty`]; both cause no action. A screen is read in stages, the same live and offline ([`reader`]);
 //! [`judge_screen`] gives its verdict, and [`fuse()`] weighs that against tmux, the process tree and the hooks.
 
+pub mod choice;
 pub mod classify;
 pub mod elsewhere;
 pub mod fuse;
 pub mod identity;
+pub mod label;
 pub mod process;
 pub mod process_rule;
 pub mod profile;
 pub mod reader;
 pub mod verdict;
 
-pub use classify::{ScreenFacts, composer, judge_screen, matches, wanted_style};
+pub use choice::Choice;
+pub use classify::{ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
 pub use identity::Unclear;
+pub use label::{Grade, Label};
 pub use process_rule::ProcessRule;
 pub use profile::{BusyPaste, Hooks, PasteTraits, Profile};
 pub use reader::{Reader, Wanted, judge_capture};

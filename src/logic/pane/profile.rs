@@ -43,6 +43,15 @@ pub enum Hooks {
 }
 
 impl Hooks {
+    /// The word in a profile.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Partial => "partial",
+            Self::None => "none",
+        }
+    }
+
     /// Whether they tell anything.
     pub const fn tell(self) -> bool {
         !matches!(self, Self::None)
@@ -61,6 +70,10 @@ pub struct Profile {
     pub name: String,
     /// Its name for people.
     pub title: String,
+    /// The profile's own version: it goes up with each change that an amendment could care about.
+    pub version: u32,
+    /// Versions of the agent whose screens it was made from, oldest first; none if nobody said.
+    pub seen: Vec<Vec<u32>>,
     /// How its process is recognised.
     pub process: ProcessRule,
     /// How its screen looks; may be shared with another profile.
@@ -73,4 +86,11 @@ pub struct Profile {
     pub hooks: Hooks,
     /// The events of its hooks that we take in, by name; empty where we can't set them up.
     pub hook_events: Vec<Hooked>,
+}
+
+impl Profile {
+    /// The newest version that was seen, if this one is newer.
+    pub fn newest_seen_before(&self, version: &[u32]) -> Option<&[u32]> {
+        self.seen.last().map(Vec::as_slice).filter(|newest| version > *newest)
+    }
 }

@@ -5,7 +5,7 @@
 //! Pure: it says what it wants to see next and is given it. `daemon::observe` asks tmux, [`judge_capture`] a saved
 //! screen. What it says about the last rows it would say about the whole screen too (`tests/screens.rs`).
 
-use super::classify::{ScreenFacts, judge_bottom, judge_screen, wanted_style};
+use super::classify::{ScreenFacts, is_told_by_last_rows, judge_bottom, judge_screen, wanted_style};
 use super::profile::Profile;
 use super::verdict::PaneVerdict;
 use crate::logic::screen::style::Capture;
@@ -55,7 +55,7 @@ impl Reader {
     pub fn wants(&mut self, profile: &Profile, facts: &ScreenFacts) -> Option<Wanted> {
         let Some((from, plain)) = &self.plain else {
             let spared = self.height.saturating_sub(BOTTOM_ROWS);
-            let in_stages = spared > SPARED_ROWS && profile.screen.layout.shape.is_read_from_the_bottom();
+            let in_stages = spared > SPARED_ROWS && is_told_by_last_rows(profile, facts);
             return Some(Wanted::Plain { from: if in_stages { spared } else { 0 } });
         };
         let from = *from;

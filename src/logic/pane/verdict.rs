@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::Choice;
 use crate::logic::time::Timestamp;
 
 /// Defines an enum whose values have one printed word each.
@@ -225,6 +226,12 @@ pub struct PaneVerdict {
     /// What covers the prompt, when `blocked` (or a limit menu).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlay: Option<Overlay>,
+    /// What a live dialog asks, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What a live dialog offers, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub options: Vec<Choice>,
     /// What stands in the input row, whenever there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<InputRow>,
@@ -284,6 +291,8 @@ impl PaneVerdict {
         Self {
             state,
             overlay: None,
+            question: None,
+            options: Vec::new(),
             input: None,
             auth: None,
             mode: None,

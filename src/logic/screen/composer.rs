@@ -4,7 +4,7 @@
 //! A box counts only while nothing but its footer stands below it.
 
 use super::rule::Layout;
-use super::shape::{Shape, ruled};
+use super::shape::{Shape, open, ruled};
 use super::style::{Cell, StyledRow, parse_rows};
 use crate::logic::pane::InputRow;
 
@@ -79,6 +79,7 @@ pub struct Composer {
 pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
     match layout.shape {
         Shape::Ruled => ruled::find(layout, rows),
+        Shape::Open => open::find(layout, rows),
     }
 }
 

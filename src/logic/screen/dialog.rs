@@ -2,6 +2,7 @@
 
 use super::region::{indent, is_blank_row, is_shell_row, unframed_row};
 use super::rule::Layout;
+use super::shape::Shape;
 use super::shape::ruled::is_rule;
 
 /// Most rows above the options that are searched for the dialog's upper edge.
@@ -20,6 +21,8 @@ pub struct Dialog {
     pub cursor_row: Option<usize>,
     /// Labels in order, one a line.
     pub options: String,
+    /// Which of the labels is under the cursor, counted from zero.
+    pub chosen: Option<usize>,
     /// The paragraph right above the options.
     pub question: String,
     /// First row of the question.
@@ -39,7 +42,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
     }
     let hint = hint(layout, rows);
     let options = options(layout, rows, hint.is_some());
-    let Some((first, last, cursor_row, labels)) = options else {
+    let Some((first, last, cursor_row, labels, chosen)) = options else {
         let top = upper_edge(layout, rows, end);
         // A page with a scroll bar hides its key hints; its upper edge is drawn by nothing else.
         let page = is_page_edge(layout, &rows[top]) && rows[top + 1..].iter().all(|row| indent(row) != Some(0));
@@ -60,6 +63,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
         top,
         cursor_row: Some(cursor_row),
         options: labels,
+        chosen: Some(chosen),
         question,
         question_row,
         text: text(&rows[top..]),
@@ -75,8 +79,8 @@ fn hint(layout: &Layout, rows: &[String]) -> Option<String> {
     layout.hint.find(&joined).map(|found| found.as_str().to_owned())
 }
 
-/// The last option list: first row, last row, row of the cursor, labels.
-fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usize, usize, String)> {
+/// The last option list: first row, last row, row of the cursor, labels, and which of them is under the cursor.
+fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usize, usize, String, usize)> {
     let (cursor_row, column) = rows.iter().enumerate().rev().take(MAX_ROWS).find_map(|(at, row)| {
         let column = cursor_column(layout, row)?;
         // A sent message stands at the left edge with the same glyph; only a numbered label or key hints tell.
@@ -88,7 +92,10 @@ fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usi
     if rows[cursor_row].chars().nth(column) == Some(layout.tick) {
         columns.push(column + 2);
     }
-    let is_sibling = |row: &str| text_column(row).is_some_and(|at| columns.contains(&at));
+    let kind = |row: &str| Kind::of(row, column);
+    let chosen_kind = kind(&rows[cursor_row]);
+    let alike = |row: &str| layout.shape != Shape::Open || kind(row) == chosen_kind;
+    let is_sibling = |row: &str| text_column(row).is_some_and(|at| columns.contains(&at)) && alike(row);
     let passes = |row: &str| is_blank_row(row) || is_divider(row) || text_column(row).is_some_and(|at| at > column);
     let (mut first, mut last) = (cursor_row, cursor_row);
     for at in (0..cursor_row).rev() {
@@ -108,18 +115,45 @@ fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usi
     if first == last && !hinted {
         return None;
     }
-    let labels = (first..=last).filter(|at| *at == cursor_row || is_sibling(&rows[*at])).map(|at| {
-        let label = unframed_row(&rows[at]);
-        label.trim_start_matches([layout.option_cursor, ' ']).to_owned()
+    let labelled: Vec<usize> = (first..=last).filter(|at| *at == cursor_row || is_sibling(&rows[*at])).collect();
+    let labels = labelled.iter().map(|at| {
+        let label = unframed_row(&rows[*at]);
+        label.trim_start_matches(|ch| ch == ' ' || layout.option_cursor.contains(ch)).to_owned()
     });
-    Some((first, last, cursor_row, labels.collect::<Vec<_>>().join("\n")))
+    let chosen = labelled.iter().position(|at| *at == cursor_row)?;
+    Some((first, last, cursor_row, labels.collect::<Vec<_>>().join("\n"), chosen))
+}
+
+/// How a label begins. Where a dialog's text stands in the column of its options, only this tells them apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// With a number.
+    Numbered,
+    /// With a box to tick.
+    Boxed,
+    /// With a word.
+    Plain,
+}
+
+impl Kind {
+    /// How the label that starts in this column begins.
+    fn of(row: &str, column: usize) -> Self {
+        let mut chars = row.chars().skip(column).skip_while(char::is_ascii_digit);
+        let has_digits = row.chars().nth(column).is_some_and(|ch| ch.is_ascii_digit());
+        match chars.next() {
+            Some('.' | ')') if has_digits => Self::Numbered,
+            Some('[') if !has_digits => Self::Boxed,
+            _ => Self::Plain,
+        }
+    }
 }
 
 /// Column of the label after an option cursor; the blank after it is an ordinary one.
 fn cursor_column(layout: &Layout, row: &str) -> Option<usize> {
     let start = text_column(row)?;
     let mut chars = row.chars().skip(start);
-    (chars.next() == Some(layout.option_cursor) && chars.next() == Some(' ')).then_some(())?;
+    chars.next().filter(|ch| layout.option_cursor.contains(*ch))?;
+    chars.next().filter(|ch| *ch == ' ')?;
     chars.next().filter(|ch| !ch.is_whitespace()).map(|_| start + 2)
 }
 
@@ -136,6 +170,11 @@ fn is_divider(row: &str) -> bool {
 
 /// The paragraph right above the options, at most one blank row between.
 fn question(layout: &Layout, rows: &[String], first: usize) -> (usize, String) {
+    if layout.shape == Shape::Open {
+        // The question stands above what it is about, with blank rows between.
+        let top = upper_edge(layout, rows, first);
+        return (top, text(&rows[top..first]));
+    }
     let blanks = rows[..first].iter().rev().take_while(|row| unframed_row(row).is_empty()).count();
     if blanks > 1 {
         return (first, String::new());
@@ -149,6 +188,10 @@ fn question(layout: &Layout, rows: &[String], first: usize) -> (usize, String) {
 /// The first row below the nearest line or frame above `from`; the whole screen if the dialog is taller than that.
 fn upper_edge(layout: &Layout, rows: &[String], from: usize) -> usize {
     let lowest = from.saturating_sub(MAX_ROWS);
+    if layout.shape == Shape::Open {
+        let above = rows[lowest..from].iter().rposition(|row| indent(row) == Some(0));
+        return above.map_or(lowest, |at| lowest + at + 1);
+    }
     let is_edge = |row: &String| {
         let row = row.trim_start();
         is_rule(row, layout.rule) || is_page_edge(layout, row) || row.starts_with("╭──")

@@ -19,8 +19,8 @@ pub struct Layout {
     pub rule: char,
     /// Character that the upper edge of a page over the input box consists of.
     pub page_edge: char,
-    /// Glyph before the option that Enter would choose.
-    pub option_cursor: char,
+    /// Glyphs, of which one stands before the option that Enter would choose.
+    pub option_cursor: String,
     /// Mark that may stand before a chosen option's label.
     pub tick: char,
     /// First characters of a draft below which completions may be listed at the left edge.
@@ -33,6 +33,10 @@ pub struct Layout {
     pub nudges: Vec<Regex>,
     /// Folded pastes in the input box; the group `lines` is the number of further lines.
     pub chips: Vec<Regex>,
+    /// Indented lines that the program itself adds below an answer.
+    pub asides: Vec<Regex>,
+    /// Of those, the one that closes an answer: what stands above it belongs to the answer.
+    pub closing: Option<Regex>,
     /// Version in the banner, as the group `version`.
     pub banner: Option<Regex>,
 }
@@ -104,6 +108,8 @@ pub struct Rule {
     pub pattern: Regex,
     /// Only where the agent draws its cursor in the box (`true`) or does not (`false`).
     pub cursor: Option<bool>,
+    /// Only where the pane's title is not known (a saved screen), since the title would tell.
+    pub untitled: bool,
     /// Higher wins.
     pub priority: i32,
     /// What it says.
@@ -203,6 +209,8 @@ pub struct Context<'a> {
     pub version: Option<&'a [u32]>,
     /// Whether the agent draws its cursor in the box, if that could be seen.
     pub cursor: Option<bool>,
+    /// Whether the pane's title is known.
+    pub titled: bool,
 }
 
 impl Context<'_> {
@@ -212,7 +220,7 @@ impl Context<'_> {
             rule.since.as_deref().is_none_or(|since| version >= since)
                 && rule.until.as_deref().is_none_or(|until| version < until)
         });
-        version && rule.cursor.is_none_or(|wanted| self.cursor == Some(wanted))
+        version && !(rule.untitled && self.titled) && rule.cursor.is_none_or(|wanted| self.cursor == Some(wanted))
     }
 }
 
@@ -271,6 +279,7 @@ mod tests {
             region: Region::Tail,
             pattern: Regex::new("x").unwrap(),
             cursor: None,
+            untitled: false,
             priority: 0,
             votes: Votes::default(),
             since: version_numbers("2.1.0"),
@@ -285,7 +294,7 @@ mod tests {
             (Some("2.2.0"), false),
         ] {
             let numbers = version.and_then(version_numbers);
-            let context = Context { version: numbers.as_deref(), cursor: None };
+            let context = Context { version: numbers.as_deref(), ..Context::default() };
             assert_eq!(context.allows(&rule), speaks, "{version:?}");
         }
     }

@@ -5,6 +5,7 @@
 
 use super::region::{indent, is_blank_row};
 use super::rule::Layout;
+use super::shape::{Shape, open};
 
 /// Most rows that are joined into one item's text.
 const MAX_ITEM_ROWS: usize = 10;
@@ -33,8 +34,16 @@ pub(super) fn without_nudges(layout: &Layout, rows: &[String], end: usize) -> us
 }
 
 /// The items above row `end`, newest first. Read one at a time: mostly the first one already ends the walk.
-pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> impl Iterator<Item = Item> + 'a {
+pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> Box<dyn Iterator<Item = Item> + 'a> {
     let end = without_nudges(layout, rows, end);
+    match layout.shape {
+        Shape::Ruled => Box::new(marked(layout, rows, end)),
+        Shape::Open => Box::new(open::items(layout, rows, end)),
+    }
+}
+
+/// Blocks that start at the left edge, and the marked items in them.
+fn marked<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> impl Iterator<Item = Item> + 'a {
     let mut below = end;
     (0..end).rev().filter_map(move |at| {
         let head = indent(&rows[at]) == Some(0);
@@ -51,19 +60,22 @@ pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> impl Ite
 /// The first line of the last block above row `end`.
 pub fn status(layout: &Layout, rows: &[String], end: usize) -> Option<Item> {
     let end = without_nudges(layout, rows, end);
+    if layout.shape == Shape::Open {
+        return open::status(rows, end);
+    }
     let at = rows[..end].iter().rposition(|row| indent(row) == Some(0))?;
     let wrapped = rows[at..end].iter().skip(1).take_while(|row| !row.trim_start().starts_with(layout.child)).count();
     Some(Item { text: paragraph(&rows[at..=at + wrapped]), row: at, head: true })
 }
 
 /// Joins rows up to the first blank one into one line.
-fn paragraph(rows: &[String]) -> String {
+pub(super) fn paragraph(rows: &[String]) -> String {
     let end = rows.iter().position(|row| is_blank_row(row)).unwrap_or(rows.len());
     joined(&rows[..end])
 }
 
 /// Joins rows into one line.
-fn joined(rows: &[String]) -> String {
+pub(super) fn joined(rows: &[String]) -> String {
     let mut text = String::new();
     for row in rows.iter().take(MAX_ITEM_ROWS) {
         for word in row.split_whitespace() {

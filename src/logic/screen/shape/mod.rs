@@ -4,6 +4,7 @@
 //! A new shape is one file here, a word in [`Shape`], and its arm where the screen is taken apart: `composer::find`,
 //! `dialog::find`, `tail::items`, `tail::status`.
 
+pub(in crate::logic::screen) mod open;
 pub(in crate::logic::screen) mod ruled;
 
 use serde::Deserialize;
@@ -15,6 +16,8 @@ pub enum Shape {
     /// A prompt row between two lines across the screen, blocks at the left edge above, an indented footer below.
     #[default]
     Ruled,
+    /// A prompt row with blank rows around it, paragraphs at the left edge above, an indented footer below.
+    Open,
 }
 
 impl Shape {
@@ -22,7 +25,7 @@ impl Shape {
     /// whose dialogs float over a live box can't say so.
     pub const fn is_read_from_the_bottom(self) -> bool {
         match self {
-            Self::Ruled => true,
+            Self::Ruled | Self::Open => true,
         }
     }
 }

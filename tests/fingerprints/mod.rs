@@ -1,0 +1,12 @@
+//! Texts for every rule of every profile: one file an agent.
+
+mod claude;
+mod codex;
+
+/// A rule's id, texts of its region that it must match, and near misses that it must not.
+pub(crate) type Fingerprint = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+/// The texts of every agent's rules.
+pub(crate) fn all() -> impl Iterator<Item = &'static Fingerprint> {
+    [claude::TEXTS, codex::TEXTS].into_iter().flatten()
+}
