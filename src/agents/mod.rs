@@ -22,6 +22,8 @@ pub const BUILTIN: &[(&str, &str)] = &[
     ("claude", include_str!("../../config/agents/claude.yml")),
     ("demo", include_str!("../../config/agents/demo.yml")),
     ("codex", include_str!("../../config/agents/codex.yml")),
+    // Last: whoever has a profile of its own is not any other.
+    ("generic", include_str!("../../config/agents/generic.yml")),
 ];
 
 /// The profiles in use.

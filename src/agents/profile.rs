@@ -120,6 +120,7 @@ struct RawPaste {
     #[serde(default)]
     numbered_folds: bool,
     busy: RawBusy,
+    #[serde(default)]
     live_marks: Vec<String>,
 }
 
@@ -238,6 +239,7 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         return Err(check.bad("name", &format!("{:?}, but the file is called {name:?}", raw.name)));
     }
     let screen = match raw.screen {
+        RawScreen::Same(word) if word == "none" => Arc::new(check.no_screen()?),
         RawScreen::Same(model) => match other(&model) {
             Some(profile) => Arc::clone(&profile.screen),
             None => return Err(check.bad("screen", &format!("no profile {model:?} is read before this one"))),
@@ -252,10 +254,11 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         version_path: check.optional("process.version_path", raw.process.version_path.as_deref(), &["version"])?,
         packages: raw.process.packages,
     };
-    if process.is_empty() {
+    let reads_screen = screen.layout.shape != Shape::None;
+    if process.is_empty() && reads_screen {
         return Err(check.bad("process", "nothing in it would recognise a process"));
     }
-    if raw.paste.live_marks.is_empty() {
+    if raw.paste.live_marks.is_empty() && reads_screen {
         return Err(check.bad("paste.live_marks", "empty, so a paste could never be guarded"));
     }
     let paste = PasteTraits {
@@ -378,6 +381,28 @@ impl Check<'_> {
             events.push(Hooked { event, has_matcher: matcher, since: version.transpose()? });
         }
         Ok(events)
+    }
+
+    /// The rules for a screen of which nothing is known.
+    fn no_screen(&self) -> Result<ScreenRules, ProfileError> {
+        let layout = Layout {
+            shape: Shape::None,
+            prompt: nothing(),
+            gap: nothing(),
+            rule: nothing(),
+            page_edge: nothing(),
+            option_cursor: String::new(),
+            tick: nothing(),
+            completes: String::new(),
+            child: nothing(),
+            hint: self.pattern("screen", r"[^\s\S]", &[])?,
+            nudges: Vec::new(),
+            chips: Vec::new(),
+            asides: Vec::new(),
+            closing: None,
+            banner: None,
+        };
+        Ok(ScreenRules { layout, rules: Vec::new() })
     }
 
     /// Checks `screen:`.

@@ -11,9 +11,11 @@ use super::outside::Outside;
 use super::recall::{Recall, Screen};
 use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
+use crate::logic::pane::activity::Activity;
 use crate::logic::pane::{
     self, Evidence, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State, Wanted, Witness,
 };
+use crate::logic::screen::Shape;
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::processes::{Machine, Processes};
@@ -49,6 +51,17 @@ impl Observer {
         self.recall.borrow_mut().judge_anew();
     }
 
+    /// The verdict on a screen with what its changes tell, where nothing else is known of it.
+    fn over_time(&self, facts: &PaneFacts, process: &ProcessFacts, screen: PaneVerdict, now: &Now) -> PaneVerdict {
+        let by_text = self.profile(process).is_some_and(|profile| profile.screen.layout.shape == Shape::None);
+        let Some(hash) = screen.content_hash.filter(|_| by_text) else { return screen };
+        let mut recall = self.recall.borrow_mut();
+        let pane = recall.pane(facts.pane);
+        let activity = Activity::seen(pane.activity, hash, now.at);
+        pane.activity = Some(activity);
+        activity.weigh(screen, now.at)
+    }
+
     /// The profiles in force.
     pub(crate) fn profiles(&self) -> Rc<Profiles> {
         Rc::clone(&self.profiles.borrow())
@@ -81,6 +94,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
             (Some(screen), Some(_)) => screen.verdict.clone(),
             _ => nothing_to_judge(),
         };
+        let screen = observer.over_time(facts, &process, screen, now);
         let process = &observer.recounted(process, facts, &screen, now);
         let mut recall = observer.recall.borrow_mut();
         let pane = recall.pane(facts.pane);

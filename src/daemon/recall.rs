@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::logic::ids::{PaneId, ServerId, WindowName};
+use crate::logic::pane::activity::Activity;
 use crate::logic::pane::{HookFacts, Liveness, PaneVerdict, ProcessFacts, Unclear};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
@@ -55,7 +56,7 @@ impl Recall {
     /// Forgets what was judged by profiles that are no longer in force.
     pub(super) fn judge_anew(&mut self) {
         for pane in self.panes.values_mut() {
-            (pane.process, pane.screen) = (None, None);
+            (pane.process, pane.screen, pane.activity) = (None, None, None);
         }
     }
 
@@ -70,6 +71,8 @@ impl Recall {
 pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
+    /// The text over time, of an agent of which nothing else is known.
+    pub(super) activity: Option<Activity>,
     hook: Option<Hook>,
 }
 

@@ -4,6 +4,7 @@
 //! [`State::Empty`]; both cause no action. A screen is read in stages, the same live and offline ([`reader`]);
 //! [`judge_screen`] gives its verdict, and [`fuse()`] weighs that against tmux, the process tree and the hooks.
 
+pub mod activity;
 pub mod choice;
 pub mod classify;
 pub mod elsewhere;

@@ -80,6 +80,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
     match layout.shape {
         Shape::Ruled => ruled::find(layout, rows),
         Shape::Open => open::find(layout, rows),
+        Shape::None => Err(NoBox::NoRule),
     }
 }
 

@@ -39,6 +39,7 @@ pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> Box<dyn 
     match layout.shape {
         Shape::Ruled => Box::new(marked(layout, rows, end)),
         Shape::Open => Box::new(open::items(layout, rows, end)),
+        Shape::None => Box::new(std::iter::empty()),
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Shape {
     Ruled,
     /// A prompt row with blank rows around it, paragraphs at the left edge above, an indented footer below.
     Open,
+    /// Nobody knows: nothing is found on it.
+    None,
 }
 
 impl Shape {
@@ -26,6 +28,7 @@ impl Shape {
     pub const fn is_read_from_the_bottom(self) -> bool {
         match self {
             Self::Ruled | Self::Open => true,
+            Self::None => false,
         }
     }
 }
