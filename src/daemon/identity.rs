@@ -66,25 +66,26 @@ impl Observer {
             let known = recall.pane(facts.pane).process.take();
             known.filter(|known| known.is_of(facts)).map(Known::into_facts)
         };
-        let (found, hold) = self.walk(facts, before.as_ref(), now);
-        self.recall.borrow_mut().pane(facts.pane).process = Some(Known::new(facts.pid, *now, found.clone(), hold));
+        let (found, seen_at, hold) = self.walk(facts, before.as_ref(), now);
+        self.recall.borrow_mut().pane(facts.pane).process = Some(Known::new(facts.pid, seen_at, found.clone(), hold));
         found
     }
 
-    /// Walks the process tree of a pane, and takes hold of the agent if there is one.
+    /// Walks the process tree of a pane, and takes hold of the agent if there is one. With what it says, since when: the
+    /// list of processes may be a moment old, and what started since is not on it.
     fn walk(
         &self,
         facts: &PaneFacts,
         before: Option<&ProcessFacts>,
         now: &Now,
-    ) -> (ProcessFacts, Option<Box<dyn Hold>>) {
-        let Some(pid) = facts.pid else { return (Unclear::NoPanePid.alone(), None) };
-        let Tree { processes: tree, age } = match self.processes.tree(pid, now) {
+    ) -> (ProcessFacts, Now, Option<Box<dyn Hold>>) {
+        let Some(pid) = facts.pid else { return (Unclear::NoPanePid.alone(), *now, None) };
+        let Tree { processes: tree, age, read_at } = match self.processes.tree(pid, now) {
             Ok(tree) => tree,
             Err(Unseen::Gone) if self.sees_server(now) == Some(true) => {
-                return (ProcessFacts { liveness: Liveness::Gone, ..ProcessFacts::default() }, None);
+                return (ProcessFacts { liveness: Liveness::Gone, ..ProcessFacts::default() }, *now, None);
             }
-            Err(Unseen::Gone | Unseen::Blind) => return (Unclear::Blind.alone(), None),
+            Err(Unseen::Gone | Unseen::Blind) => return (Unclear::Blind.alone(), *now, None),
         };
         let profiles = self.profiles();
         let profile_of = |process: &Process| profiles.of(process).map(AsRef::as_ref);
@@ -92,15 +93,15 @@ impl Observer {
             let found = without_agent(&tree, age, before);
             // Ids of another container may be those of anything here.
             if found.liveness == Liveness::Gone && self.sees_server(now) == Some(false) {
-                return (Unclear::Blind.alone(), None);
+                return (Unclear::Blind.alone(), *now, None);
             }
-            return (found, None);
+            return (found, read_at, None);
         };
         let mut found = with_agent(&tree, process, profile, now.at);
         if found.version.is_none() {
             found.version = self.packaged(&tree, process, profile, before);
         }
-        (found, self.processes.hold(&line_to(process, &tree)))
+        (found, read_at, self.processes.hold(&line_to(process, &tree)))
     }
 
     /// The agent's version by its package: the one that was found before, if it is the same process, since its files may

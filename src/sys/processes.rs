@@ -18,6 +18,8 @@ pub struct Tree {
     pub processes: Vec<Process>,
     /// How long the pane's own process has been running.
     pub age: Duration,
+    /// When the processes were listed; those that started since are not among them.
+    pub read_at: Now,
 }
 
 /// Why there is no tree.
@@ -67,8 +69,8 @@ pub trait Hold: std::fmt::Debug {
 /// The processes of this machine, read at most every two seconds.
 #[derive(Debug, Default)]
 pub struct Machine {
-    /// The last reading and its monotonic time.
-    table: RefCell<Option<(Duration, ProcessTable)>>,
+    /// The last reading and when it was made.
+    table: RefCell<Option<(Now, ProcessTable)>>,
     /// Counts what is held, a clone each.
     held: Rc<()>,
 }
@@ -95,20 +97,25 @@ fn most_held() -> usize {
 
 impl Machine {
     /// What the table says, read anew if it is old; `None` if it can't be read.
-    fn with_table<T>(&self, now: &Now, ask: impl FnOnce(&ProcessTable) -> T) -> Option<T> {
+    fn with_table<T>(&self, now: &Now, ask: impl FnOnce(Now, &ProcessTable) -> T) -> Option<T> {
         let mut table = self.table.borrow_mut();
-        if table.as_ref().is_none_or(|(at, _)| now.uptime.saturating_sub(*at) >= TABLE_FRESH) {
+        if table.as_ref().is_none_or(|(at, _)| now.uptime.saturating_sub(at.uptime) >= TABLE_FRESH) {
             // A table that can't be read now leaves none, rather than an old one.
             *table = None;
-            *table = Some((now.uptime, ProcessTable::read().ok()?));
+            *table = Some((*now, ProcessTable::read().ok()?));
         }
-        table.as_ref().map(|(_, table)| ask(table))
+        table.as_ref().map(|(at, table)| ask(*at, table))
     }
 }
 
 impl Processes for Machine {
     fn tree(&self, pid: u32, now: &Now) -> Result<Tree, Unseen> {
-        self.with_table(now, |table| {
+        // A pane may be newer than the list.
+        let is_listed = self.with_table(now, |read_at, table| read_at == *now || table.lists(pid));
+        if is_listed == Some(false) {
+            *self.table.borrow_mut() = None;
+        }
+        self.with_table(now, |read_at, table| {
             let processes = match table.below(pid) {
                 Ok(processes) => processes,
                 // One that hides from the list still has its id.
@@ -116,13 +123,13 @@ impl Processes for Machine {
                 Err(_) => return Err(Unseen::Blind),
             };
             let age = processes.first().map(|first| table.age(first)).unwrap_or_default();
-            Ok(Tree { processes, age })
+            Ok(Tree { processes, age, read_at })
         })
         .unwrap_or(Err(Unseen::Blind))
     }
 
     fn sees(&self, pid: u32, started_at: Timestamp, now: &Now) -> bool {
-        self.with_table(now, |table| table.has(pid, started_at)).unwrap_or(false)
+        self.with_table(now, |_, table| table.has(pid, started_at)).unwrap_or(false)
     }
 
     fn version(&self, process: &Process, packages: &[String]) -> Option<String> {

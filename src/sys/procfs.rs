@@ -125,8 +125,8 @@ impl ProcessTable {
     /// The process and everything below it, parents before children, at most ten levels deep. What belongs to its
     /// session but lost its parent comes last: it may well draw on the terminal.
     ///
-    /// Program file and command line are read now, for these processes only; one that has ended since, or whose id has
-    /// another owner, has `None` for both.
+    /// Program file, command line and what changes are read now, for these processes only; one that has ended since, or
+    /// whose id has another owner, has no file and no line, and is not alive.
     ///
     /// Errors: `NoSuchProcess` if neither it nor anything of its session is there.
     pub fn below(&self, pid: u32) -> Result<Vec<Process>, ProcError> {
@@ -155,6 +155,11 @@ impl ProcessTable {
         }
     }
 
+    /// Whether it is listed, or anything of its session is.
+    pub fn lists(&self, pid: u32) -> bool {
+        self.stats.contains_key(&pid) || self.sessions.contains_key(&pid)
+    }
+
     /// Whether a process is listed that started at this time of day, give or take a moment.
     pub fn has(&self, pid: u32, started_at: Timestamp) -> bool {
         const LEEWAY_S: u64 = 3;
@@ -177,9 +182,12 @@ impl ProcessTable {
 
     /// The process with what is read on demand.
     fn process(&self, pid: u32, depth: usize, stat: &Stat) -> Process {
-        let is_same = read_stat(&self.root, pid).is_some_and(|now| now.start_ticks == stat.start_ticks);
         let process = describe(&self.root, pid, depth, stat, self.booted_at);
-        if is_same { process } else { Process { exe: None, argv: None, ..process } }
+        // Last, so that all that was read before is of that process.
+        match read_stat(&self.root, pid).filter(|now| now.start_ticks == stat.start_ticks) {
+            Some(now) => Process { state: now.state, in_front: now.in_front, cpu_ticks: now.cpu_ticks, ..process },
+            None => Process { exe: None, argv: None, state: 'X', ..process },
+        }
     }
 }
 
@@ -236,6 +244,8 @@ pub struct Held {
     exe: Vec<u8>,
     /// Its command line.
     argv: Vec<u8>,
+    /// Whether it is in the foreground of its terminal.
+    in_front: Option<bool>,
 }
 
 impl Held {
@@ -255,15 +265,21 @@ impl Held {
         let is_same = stat.start_ticks == process.start_ticks
             && process.exe.as_ref() == Some(&path)
             && process.argv.as_ref() == Some(&words(&argv));
-        is_same.then_some(Self { dir, exe, argv })
+        is_same.then_some(Self { dir, exe, argv, in_front: process.in_front })
     }
 
-    /// Whether the process lives and runs the same program, file and arguments. What can't be read counts as `false`.
+    /// Whether the process lives, runs the same program, file and arguments, and has the terminal as before. What can't
+    /// be read counts as `false`.
     pub fn runs_the_same(&self) -> bool {
         let room = Vec::with_capacity(self.exe.len() + 1);
         // A process that has ended has no program file, not even before its parent has noticed.
         let has_file = readlinkat(&self.dir, "exe", room).is_ok_and(|exe| exe.as_bytes() == self.exe);
-        has_file && self.has_arguments().unwrap_or(false)
+        has_file && self.has_arguments().unwrap_or(false) && self.is_placed_as_before().unwrap_or(false)
+    }
+
+    /// Whether it still is, or is not, in the foreground.
+    fn is_placed_as_before(&self) -> Option<bool> {
+        Some(parse_stat_file(open_in(&self.dir, "stat")?)?.in_front == self.in_front)
     }
 
     /// Whether the command line is the same. A longer one shows by the byte for which there is room.

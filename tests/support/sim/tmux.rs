@@ -402,6 +402,10 @@ impl Processes for SimProcesses {
         let machine = self.0.borrow();
         let pane = machine.by_pid.get(&pid).and_then(|pane| machine.pane(*pane)).filter(|pane| pane.dead.is_none());
         let pane = pane.ok_or(Unseen::Blind)?;
-        Ok(Tree { processes: vec![pane.program.process(pid)], age: now.uptime.saturating_sub(pane.started) })
+        Ok(Tree {
+            processes: vec![pane.program.process(pid)],
+            age: now.uptime.saturating_sub(pane.started),
+            read_at: *now,
+        })
     }
 }
