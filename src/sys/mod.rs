@@ -23,6 +23,7 @@ pub mod logging;
 pub mod processes;
 pub mod procfs;
 pub mod profile_files;
+pub mod running_version;
 pub mod seed;
 pub mod settings_file;
 pub mod space;
