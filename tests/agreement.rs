@@ -25,7 +25,11 @@ use tmux_server::TmuxServer;
 const BATCH: usize = 40;
 
 /// How each agent is recognised: its program, which is a shell here, and the script that this runs.
-const AGENTS: &[(&str, &str, &str)] = &[("claude", "bin/claude", "idle.sh"), ("codex", "bin/codex", "idle.sh")];
+const AGENTS: &[(&str, &str, &str)] = &[
+    ("claude", "bin/claude", "idle.sh"),
+    ("codex", "bin/codex", "idle.sh"),
+    ("gemini", "bin/node", "lib/@google/gemini-cli/idle.sh"),
+];
 
 /// A capture: its text with escapes, and its size.
 struct Saved {

@@ -21,6 +21,7 @@ pub use source::{Amended, FileProblem, Origin, ProfileFile, Source};
 pub const BUILTIN: &[(&str, &str)] = &[
     ("claude", include_str!("../../config/agents/claude.yml")),
     ("demo", include_str!("../../config/agents/demo.yml")),
+    ("gemini", include_str!("../../config/agents/gemini.yml")),
     ("codex", include_str!("../../config/agents/codex.yml")),
     // Last: whoever has a profile of its own is not any other.
     ("generic", include_str!("../../config/agents/generic.yml")),

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::logic::hook::{Event, Hooked, version_of};
 use crate::logic::pane::{Auth, BusyPaste, Hooks, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
 use crate::logic::screen::rule::version_numbers;
-use crate::logic::screen::{Layout, Region, Rule, ScreenRules, Shape, Template, Votes};
+use crate::logic::screen::{Colour, Layout, Region, Rule, ScreenRules, Shape, Template, Votes};
 
 /// A profile that can't be used.
 #[derive(Debug, Error)]
@@ -148,6 +148,12 @@ struct RawScreenRules {
     #[serde(default)]
     shape: Shape,
     prompt: char,
+    #[serde(default)]
+    prompts: String,
+    #[serde(default)]
+    ghost_colours: Vec<u8>,
+    #[serde(default)]
+    is_never_empty: bool,
     gap: char,
     #[serde(default = "nothing")]
     rule: char,
@@ -222,6 +228,9 @@ pub(super) struct RawVotes {
     background: Option<String>,
 }
 
+/// What `screen: none` stands for: glyphs that stand nowhere, and a pattern that nothing matches.
+const NO_SCREEN: &str = r"{shape: none, prompt: x, gap: x, option_cursor: '', hint: '[^\x00-\x{10FFFF}]', rules: []}";
+
 /// Reads a profile. `other` finds the profiles read before, whose screen this one may share.
 ///
 /// Errors: names the profile and the key that is wrong.
@@ -239,7 +248,9 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         return Err(check.bad("name", &format!("{:?}, but the file is called {name:?}", raw.name)));
     }
     let screen = match raw.screen {
-        RawScreen::Same(word) if word == "none" => Arc::new(check.no_screen()?),
+        RawScreen::Same(word) if word == "none" => {
+            Arc::new(check.screen(serde_yaml::from_str(NO_SCREEN).map_err(form)?)?)
+        }
         RawScreen::Same(model) => match other(&model) {
             Some(profile) => Arc::clone(&profile.screen),
             None => return Err(check.bad("screen", &format!("no profile {model:?} is read before this one"))),
@@ -383,33 +394,14 @@ impl Check<'_> {
         Ok(events)
     }
 
-    /// The rules for a screen of which nothing is known.
-    fn no_screen(&self) -> Result<ScreenRules, ProfileError> {
-        let layout = Layout {
-            shape: Shape::None,
-            prompt: nothing(),
-            gap: nothing(),
-            rule: nothing(),
-            page_edge: nothing(),
-            option_cursor: String::new(),
-            tick: nothing(),
-            completes: String::new(),
-            child: nothing(),
-            hint: self.pattern("screen", r"[^\s\S]", &[])?,
-            nudges: Vec::new(),
-            chips: Vec::new(),
-            asides: Vec::new(),
-            closing: None,
-            banner: None,
-        };
-        Ok(ScreenRules { layout, rules: Vec::new() })
-    }
-
     /// Checks `screen:`.
     fn screen(&self, raw: RawScreenRules) -> Result<ScreenRules, ProfileError> {
         let layout = Layout {
             shape: raw.shape,
             prompt: raw.prompt,
+            prompts: raw.prompts,
+            ghost_colours: raw.ghost_colours.into_iter().map(Colour::Palette).collect(),
+            is_never_empty: raw.is_never_empty,
             gap: raw.gap,
             rule: raw.rule,
             page_edge: raw.page_edge,

@@ -4,7 +4,7 @@
 //! A box counts only while nothing but its footer stands below it.
 
 use super::rule::Layout;
-use super::shape::{Shape, open, ruled};
+use super::shape::{Shape, footed, open, ruled};
 use super::style::{Cell, StyledRow, parse_rows};
 use crate::logic::pane::InputRow;
 
@@ -80,6 +80,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
     match layout.shape {
         Shape::Ruled => ruled::find(layout, rows),
         Shape::Open => open::find(layout, rows),
+        Shape::Footed => footed::find(layout, rows),
         Shape::None => Err(NoBox::NoRule),
     }
 }
@@ -97,8 +98,9 @@ pub fn read(layout: &Layout, rows: &[String], at: BoxRows, styled: Option<(u16, 
         .as_ref()
         .map(|rows| rows.iter().any(|row| row.end.reverse || row.cells.iter().any(|cell| cell.attr.reverse)));
     let input = match &cells {
+        _ if text.is_empty() && layout.is_never_empty => InputRow::Unclear,
         _ if text.is_empty() => InputRow::Blank,
-        Some(cells) => judge_cells(cells),
+        Some(cells) => judge_cells(layout, cells),
         None => InputRow::Unclear,
     };
     // An ordinary row with nothing in it is blank; in another mode even an empty row is somebody's half-made command.
@@ -161,15 +163,16 @@ fn box_cells(rows: &[String], at: BoxRows, first_row: u16, raw: &[String]) -> Op
 }
 
 /// Tells a suggestion (dim, its first glyph under the cursor) from typed text.
-fn judge_cells(rows: &[StyledRow]) -> InputRow {
+fn judge_cells(layout: &Layout, rows: &[StyledRow]) -> InputRow {
     let visible: Vec<Cell> = rows
         .iter()
         .flat_map(|row| &row.cells)
         .copied()
         .filter(|cell| !cell.ch.is_whitespace() && !is_chrome(*cell))
         .collect();
-    let typed = visible.iter().any(|cell| !cell.attr.dim && !cell.attr.reverse);
-    let dim = visible.iter().any(|cell| cell.attr.dim);
+    let is_dim = |cell: &Cell| cell.attr.dim || cell.attr.fg.is_some_and(|fg| layout.ghost_colours.contains(&fg));
+    let typed = visible.iter().any(|cell| !is_dim(cell) && !cell.attr.reverse);
+    let dim = visible.iter().any(is_dim);
     match (visible.is_empty(), typed, dim) {
         (true, ..) => InputRow::Blank,
         (_, true, _) => InputRow::Typed,

@@ -51,7 +51,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
         }
         return Ok(Dialog { top, text: text(&rows[top..]), hint, ..Dialog::default() });
     };
-    if let Some(stray) = rows[last + 1..].iter().find(|row| indent(row) == Some(0))
+    if let Some(stray) = rows[last + 1..].iter().find(|row| indent(row) == Some(0) && !row.starts_with('│'))
         && hint.is_none()
         && !is_divider(stray)
     {
@@ -164,7 +164,7 @@ fn text_column(row: &str) -> Option<usize> {
 
 /// Whether the row is a line drawn across the dialog.
 fn is_divider(row: &str) -> bool {
-    let row = row.trim();
+    let row = row.trim_matches(|ch: char| ch.is_whitespace() || matches!(ch, '╭' | '╮' | '╰' | '╯' | '│'));
     row.chars().take_while(|ch| matches!(ch, '─' | '╌' | '▔' | '━')).count() >= 5
 }
 

@@ -16,4 +16,4 @@ pub use composer::{Chip, Composer};
 pub use region::Region;
 pub use rule::{Layout, Match, Rule, ScreenRules, Template, Votes};
 pub use shape::Shape;
-pub use style::{Attr, Capture, Cell, parse_rows};
+pub use style::{Attr, Capture, Cell, Colour, parse_rows};

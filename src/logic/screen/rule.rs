@@ -4,6 +4,7 @@ use regex::{Captures, Regex};
 
 use super::region::{Region, shortened};
 use super::shape::Shape;
+use super::style::Colour;
 use crate::logic::pane::{Auth, Mode, Overlay, State};
 
 /// Glyphs and shapes of one agent's screen.
@@ -13,6 +14,12 @@ pub struct Layout {
     pub shape: Shape,
     /// Glyph at the start of the input row, e.g. `❯`.
     pub prompt: char,
+    /// Further glyphs of an ordinary input row; any other is a mode in which text means something else.
+    pub prompts: String,
+    /// Colours of a suggestion, where it is not faint.
+    pub ghost_colours: Vec<Colour>,
+    /// Whether an empty input row always shows a placeholder.
+    pub is_never_empty: bool,
     /// What stands between the prompt glyph and the text; differs from the blank after an option cursor.
     pub gap: char,
     /// Character that the lines above and below the input box consist of.

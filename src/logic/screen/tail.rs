@@ -5,7 +5,7 @@
 
 use super::region::{indent, is_blank_row};
 use super::rule::Layout;
-use super::shape::{Shape, open};
+use super::shape::{Shape, footed, open};
 
 /// Most rows that are joined into one item's text.
 const MAX_ITEM_ROWS: usize = 10;
@@ -39,6 +39,7 @@ pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> Box<dyn 
     match layout.shape {
         Shape::Ruled => Box::new(marked(layout, rows, end)),
         Shape::Open => Box::new(open::items(layout, rows, end)),
+        Shape::Footed => Box::new(footed::items(layout, rows, end)),
         Shape::None => Box::new(std::iter::empty()),
     }
 }
@@ -61,8 +62,11 @@ fn marked<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> impl Iterat
 /// The first line of the last block above row `end`.
 pub fn status(layout: &Layout, rows: &[String], end: usize) -> Option<Item> {
     let end = without_nudges(layout, rows, end);
-    if layout.shape == Shape::Open {
-        return open::status(rows, end);
+    match layout.shape {
+        Shape::None => return None,
+        Shape::Ruled => {}
+        Shape::Open => return open::status(rows, end),
+        Shape::Footed => return footed::status(rows, end),
     }
     let at = rows[..end].iter().rposition(|row| indent(row) == Some(0))?;
     let wrapped = rows[at..end].iter().skip(1).take_while(|row| !row.trim_start().starts_with(layout.child)).count();

@@ -4,6 +4,7 @@
 //! A new shape is one file here, a word in [`Shape`], and its arm where the screen is taken apart: `composer::find`,
 //! `dialog::find`, `tail::items`, `tail::status`.
 
+pub(in crate::logic::screen) mod footed;
 pub(in crate::logic::screen) mod open;
 pub(in crate::logic::screen) mod ruled;
 
@@ -18,6 +19,8 @@ pub enum Shape {
     Ruled,
     /// A prompt row with blank rows around it, paragraphs at the left edge above, an indented footer below.
     Open,
+    /// A line across the screen, a prompt row somewhat below it, a footer in columns.
+    Footed,
     /// Nobody knows: nothing is found on it.
     None,
 }
@@ -27,7 +30,7 @@ impl Shape {
     /// whose dialogs float over a live box can't say so.
     pub const fn is_read_from_the_bottom(self) -> bool {
         match self {
-            Self::Ruled | Self::Open => true,
+            Self::Ruled | Self::Open | Self::Footed => true,
             Self::None => false,
         }
     }
