@@ -28,6 +28,8 @@ const BATCH: usize = 40;
 const AGENTS: &[(&str, &str, &str)] = &[
     ("claude", "bin/claude", "idle.sh"),
     ("codex", "bin/codex", "idle.sh"),
+    ("opencode", "bin/opencode", "idle.sh"),
+    ("aider", "bin/python3", "venv/bin/aider"),
     ("gemini", "bin/node", "lib/@google/gemini-cli/idle.sh"),
 ];
 

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::logic::pane::Profile;
 use crate::logic::pane::process::Process;
+use crate::logic::pane::{DIALOG_SHAPE, Profile, ScreenFacts, judge_capture};
+use crate::logic::screen::Capture;
 
 use amend::Amendment;
 pub use profile::{ProfileError, parse};
@@ -21,6 +22,8 @@ pub use source::{Amended, FileProblem, Origin, ProfileFile, Source};
 pub const BUILTIN: &[(&str, &str)] = &[
     ("claude", include_str!("../../config/agents/claude.yml")),
     ("demo", include_str!("../../config/agents/demo.yml")),
+    ("opencode", include_str!("../../config/agents/opencode.yml")),
+    ("aider", include_str!("../../config/agents/aider.yml")),
     ("gemini", include_str!("../../config/agents/gemini.yml")),
     ("codex", include_str!("../../config/agents/codex.yml")),
     // Last: whoever has a profile of its own is not any other.
@@ -122,6 +125,21 @@ impl Profiles {
     /// The profile of a process, as far as can be told.
     pub fn of(&self, process: &Process) -> Option<&Arc<Profile>> {
         self.iter().find(|profile| profile.process.is_process(process))
+    }
+
+    /// The profile of a saved screen of which nothing else is known: the first that finds its box, else the first that
+    /// has a rule for it. Else the first one; what only looks like a dialog may be anybody's.
+    pub fn of_screen(&self, capture: &Capture) -> Option<&Arc<Profile>> {
+        let mut has_rule = None;
+        for profile in self.iter() {
+            let verdict = judge_capture(profile, &ScreenFacts::default(), capture);
+            if verdict.input.is_some() {
+                return Some(profile);
+            }
+            let is_known = verdict.agent.is_some() && verdict.evidence.iter().all(|reason| reason.rule != DIALOG_SHAPE);
+            has_rule = has_rule.or_else(|| is_known.then_some(profile));
+        }
+        has_rule.or_else(|| self.iter().next())
     }
 
     /// The profile of the process with this executable and these arguments (the first is the program's name).

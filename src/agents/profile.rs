@@ -159,6 +159,7 @@ struct RawScreenRules {
     rule: char,
     #[serde(default = "nothing")]
     page_edge: char,
+    #[serde(default)]
     option_cursor: String,
     #[serde(default = "nothing")]
     tick: char,
@@ -167,6 +168,8 @@ struct RawScreenRules {
     #[serde(default = "nothing")]
     child: char,
     hint: String,
+    #[serde(default)]
+    picker: Option<String>,
     #[serde(default)]
     nudges: Vec<String>,
     #[serde(default)]
@@ -410,6 +413,7 @@ impl Check<'_> {
             completes: raw.completes,
             child: raw.child,
             hint: self.pattern("screen.hint", &raw.hint, &[])?,
+            picker: self.optional("screen.picker", raw.picker.as_deref(), &["name"])?,
             nudges: self.patterns("screen.nudges", &raw.nudges)?,
             chips: self.patterns("screen.chips", &raw.chips)?,
             asides: self.patterns("screen.asides", &raw.asides)?,

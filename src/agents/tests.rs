@@ -1,8 +1,7 @@
 //! The built-in profiles, and what an operator's files make of them.
 
 use super::*;
-use crate::logic::pane::{ScreenFacts, State, judge_capture};
-use crate::logic::screen::Capture;
+use crate::logic::pane::State;
 
 fn file(name: &str, text: &str) -> ProfileFile {
     ProfileFile { path: PathBuf::from(format!("/n/config/agents.d/{name}")), text: Ok(text.to_owned()) }

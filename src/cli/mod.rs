@@ -31,6 +31,7 @@ mod hook_place;
 mod hooks;
 mod log_action;
 mod manual;
+mod pane_explain;
 mod pane_live;
 mod pane_saved;
 mod pane_state;

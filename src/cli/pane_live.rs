@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 use anyhow::Context as _;
 
 use super::Invocation;
+use super::pane_explain::Explain;
 use crate::agents::Profiles;
 use crate::config::resolved::Settings;
 use crate::daemon::Outside;
 use crate::daemon::board::Board;
+use crate::daemon::explain;
 use crate::daemon::observe::{self, Observer};
 use crate::logic::emit::clean;
 use crate::logic::ids::{PaneId, SessionId, WindowId};
@@ -33,7 +35,7 @@ pub(super) enum Which<'a> {
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The panes that were asked for, one a window.
-    Judged(Vec<ObservedPane>),
+    Judged(Vec<(ObservedPane, Option<Explain>)>),
     /// tmux could not be asked; why.
     CannotLook(String),
     /// No such window; what there is.
@@ -43,7 +45,12 @@ pub(super) enum Answer {
 }
 
 /// Looks.
-pub(super) fn look(invocation: &Invocation, which: Which<'_>, profiles: Profiles) -> anyhow::Result<Answer> {
+pub(super) fn look(
+    invocation: &Invocation,
+    which: Which<'_>,
+    profiles: Profiles,
+    explains: bool,
+) -> anyhow::Result<Answer> {
     let settings = invocation.settings()?.settings;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting")?;
     runtime.block_on(async {
@@ -84,10 +91,27 @@ pub(super) fn look(invocation: &Invocation, which: Which<'_>, profiles: Profiles
         };
         view.panes.retain(|pane| wanted.contains(&pane.window));
         let now = out.clock.now();
-        match observe::panes(&out, &view, &now).await {
-            Ok(observed) => Ok(Answer::Judged(wanted.iter().filter_map(|id| representative(*id, &observed)).collect())),
-            Err(error) => Ok(Answer::CannotLook(error.to_string())),
+        let observed = match observe::panes(&out, &view, &now).await {
+            Ok(observed) => observed,
+            Err(error) => return Ok(Answer::CannotLook(error.to_string())),
+        };
+        let mut judged = Vec::with_capacity(wanted.len());
+        for mut pane in wanted.iter().filter_map(|id| representative(*id, &observed)) {
+            let mut explained = None;
+            if explains {
+                // Looked at once more, whole: what is explained is what was seen now.
+                match explain::pane(&out, &pane.facts, &out.clock.now()).await {
+                    Ok(Some(seen)) => {
+                        pane.verdict = seen.verdict;
+                        explained = Some(Explain { witnesses: seen.witnesses, screen: seen.screen });
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Ok(Answer::CannotLook(error.to_string())),
+                }
+            }
+            judged.push((pane, explained));
         }
+        Ok(Answer::Judged(judged))
     })
 }
 

@@ -4,32 +4,26 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::builder::RangedI64ValueParser;
 use clap::{Arg, ArgMatches, Command};
 
-use super::pane_state::Label;
-use super::render;
+use super::pane_explain::Explain;
+use super::pane_state::{Answered, Label};
 use crate::agents::Profiles;
+use crate::daemon::observe::Observer;
 use crate::logic::hook::Heartbeat;
 use crate::logic::ids::{PaneId, SessionId, WindowId, WindowName};
-use crate::logic::pane::{self, Evidence, HookFacts, PaneVerdict, ProcessFacts, ScreenFacts, State, Witness, fuse};
+use crate::logic::pane::{self, HookFacts, ProcessFacts, Profile, ScreenFacts, Witness, WitnessSeen, fuse};
 use crate::logic::screen::Capture;
 use crate::logic::snapshot::PaneFacts;
-use crate::logic::time::Timestamp;
+use crate::logic::time::{Now, Timestamp};
 use crate::sys::clock::Clock;
-use crate::sys::files;
-
-/// Flags of the original that a saved screen has no use for here.
-const UNUSED: [&str; 6] = [
-    "heartbeat-turn-end-staleness",
-    "heartbeat-async-staleness",
-    "over-limit-file",
-    "pane-pid",
-    "bg-cpu",
-    "bg-oldest-start",
-];
+use crate::sys::processes::Machine;
+use crate::sys::{files, hook_files};
 
 /// Adds the flags for a saved screen.
 pub(super) fn args(command: Command) -> Command {
@@ -38,8 +32,13 @@ pub(super) fn args(command: Command) -> Command {
     };
     let of_saved =
         |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value).requires("capture");
-    let seconds = |name: &'static str| of_saved(name, "SECONDS").value_parser(clap::value_parser!(u32));
-    let command = command
+    let seconds = |name: &'static str, usual: &'static str, help: &'static str| {
+        of_saved(name, "SECONDS").value_parser(clap::value_parser!(u32)).default_value(usual).help(help)
+    };
+    let count = |name: &'static str, value: &'static str, help: &'static str| {
+        of_saved(name, value).value_parser(RangedI64ValueParser::<u32>::new()).help(help)
+    };
+    command
         .arg(
             path("capture", "Judge a saved screen (capture-pane -p -e) instead of a live pane")
                 .alias("fixture")
@@ -52,45 +51,68 @@ pub(super) fn args(command: Command) -> Command {
         .arg(
             of_saved("now", "EPOCH")
                 .value_parser(clap::value_parser!(i64))
-                .help("When the saved screen was, for the age of its heartbeat"),
+                .help("When the saved screen was, for the age of its heartbeat and of the stamp of a limit"),
         )
-        .arg(seconds("heartbeat-staleness").default_value("30").help("How long a heartbeat counts"))
+        .arg(seconds("heartbeat-staleness", "30", "How long a heartbeat counts"))
+        .arg(seconds("heartbeat-turn-end-staleness", "1800", "How long a heartbeat counts that tells of a turn's end"))
+        .arg(seconds("heartbeat-async-staleness", "60", "How long a heartbeat's wake-up counts"))
         .arg(
-            of_saved("bg-shells", "COUNT")
-                .value_parser(clap::value_parser!(u32))
-                .help("Background shells below the agent of the saved screen"),
-        );
-    UNUSED.iter().fold(command, |command, name| command.arg(of_saved(name, "VALUE").hide(true)))
+            path("over-limit-file", "The stamp that a usage limit left of the saved screen's window")
+                .requires("capture"),
+        )
+        .arg(count("pane-pid", "PID", "The process of the saved screen's pane: what runs below it counts as well"))
+        .arg(count("bg-shells", "COUNT", "Background shells below the agent of the saved screen"))
+        .arg(
+            of_saved("bg-cpu", "TICKS")
+                .value_parser(clap::value_parser!(u64))
+                .help("Processor time of those shells, in clock ticks"),
+        )
+        .arg(
+            of_saved("bg-oldest-start", "EPOCH")
+                .value_parser(clap::value_parser!(i64))
+                .help("When the oldest of those shells started"),
+        )
 }
 
 /// Judges the saved screen that the arguments name; `None` if they name none.
-pub(super) fn judge(args: &ArgMatches, profiles: &Profiles) -> Option<anyhow::Result<(Label, PaneVerdict)>> {
+pub(super) fn judge(args: &ArgMatches, profiles: &Profiles) -> Option<anyhow::Result<Answered>> {
     args.get_one::<PathBuf>("capture").map(|path| judge_file(args, profiles, path))
 }
 
 /// Judges a saved screen.
-fn judge_file(args: &ArgMatches, profiles: &Profiles, path: &Path) -> anyhow::Result<(Label, PaneVerdict)> {
+fn judge_file(args: &ArgMatches, profiles: &Profiles, path: &Path) -> anyhow::Result<Answered> {
     let text = read_capture(path)?;
     let capture = Capture::from_bytes(text.as_bytes());
-    let wanted = args.get_one::<String>("agent").and_then(|name| profiles.get(name));
-    let screen = match wanted {
-        Some(profile) => pane::judge_capture(profile, &ScreenFacts::default(), &capture),
-        None => judge_any(profiles, &capture),
+    let now = match args.get_one::<i64>("now") {
+        Some(epoch) => Now::fixed(Timestamp::from_secs(*epoch)),
+        None => Clock::System.now(),
     };
-    for name in UNUSED.iter().filter(|name| args.get_one::<String>(name).is_some()) {
-        render::note(&format!("ng pane-state: --{name} tells nothing about a saved screen here; it is not used"));
+    let process = processes(args, profiles);
+    let wanted = args.get_one::<String>("agent").or(process.agent.as_ref());
+    let wanted = wanted.and_then(|name| profiles.get(name)).or_else(|| profiles.of_screen(&capture));
+    let facts = ScreenFacts::default().with_version(process.version.clone());
+    let Some(profile) = wanted else { anyhow::bail!("there are no profiles") };
+    let screen = pane::judge_capture(profile, &facts, &capture);
+    let explanation = args.get_flag("explain").then(|| explain(profile, &facts, &capture));
+
+    let seconds = |name: &str| args.get_one::<u32>(name).map(|seconds| Duration::from_secs(u64::from(*seconds)));
+    let mut hook = args.get_one::<PathBuf>("heartbeat-file").and_then(|path| read_heartbeat(path));
+    if let Some(hook) = &mut hook {
+        hook.counts_for = (seconds("heartbeat-turn-end-staleness"), seconds("heartbeat-async-staleness"));
     }
-    let heartbeat = args.get_one::<PathBuf>("heartbeat-file").and_then(|path| read_heartbeat(path));
-    let shells = args.get_one::<u32>("bg-shells").copied();
-    let now = args.get_one::<i64>("now").copied();
-    let now = now.map_or_else(|| Clock::System.now().at, Timestamp::from_secs);
-    let fresh = Duration::from_secs(u64::from(args.get_one::<u32>("heartbeat-staleness").copied().unwrap_or(30)));
-    let verdict = if heartbeat.is_none() && shells.is_none() {
-        screen
-    } else {
-        let process = ProcessFacts { background_shells: shells, ..ProcessFacts::default() };
-        fuse(&nowhere(now), &process, heartbeat.as_ref(), screen, now, fresh)
-    };
+    let fresh = seconds("heartbeat-staleness").unwrap_or_default();
+    let stamp = args.get_one::<PathBuf>("over-limit-file").and_then(|path| hook_files::read_stamp_file(path, None));
+    let verdict = fuse(&nowhere(now.at), &process, hook.as_ref(), screen, now.at, fresh);
+    let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook.as_ref(), now.at);
+
+    let mut witnesses = vec![WitnessSeen::new(Witness::Screen, format!("saved in {}", path.display()), None)];
+    if args.contains_id("pane-pid") {
+        witnesses.push(pane::witnesses::of_process(&process, now.at));
+    }
+    if hook.is_some() {
+        witnesses.push(pane::witnesses::of_hook(hook.as_ref(), now.at, fresh));
+    }
+    witnesses.extend(stamp.map(|stamp| pane::witnesses::of_limit_stamp(&stamp, hook.as_ref(), now.at)));
     let text = |name: &str| args.get_one::<String>(name).cloned();
     let stem = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
     let label = Label {
@@ -98,7 +120,39 @@ fn judge_file(args: &ArgMatches, profiles: &Profiles, path: &Path) -> anyhow::Re
         name: text("name").or(stem),
         active: text("active").as_deref() == Some("1"),
     };
-    Ok((label, verdict))
+    let explain = explanation.map(|screen| Explain { witnesses, screen: Some(screen) });
+    Ok(Answered { label, verdict, explain })
+}
+
+/// What runs below the process that is named, and what was counted there.
+fn processes(args: &ArgMatches, profiles: &Profiles) -> ProcessFacts {
+    let now = Clock::System.now();
+    let mut process = match args.get_one::<u32>("pane-pid") {
+        Some(pid) => {
+            let observer = Observer::with(Rc::new(profiles.clone()), Box::new(Machine::default()));
+            observer.processes(&PaneFacts { pid: Some(*pid), ..nowhere(now.at) }, &now)
+        }
+        None => ProcessFacts::default(),
+    };
+    if let Some(shells) = args.get_one::<u32>("bg-shells") {
+        process.background_shells = Some(*shells);
+        (process.background_cpu, process.background_oldest) = (None, None);
+    }
+    if let Some(cpu) = args.get_one::<u64>("bg-cpu") {
+        process.background_cpu = Some(*cpu);
+    }
+    if let Some(start) = args.get_one::<i64>("bg-oldest-start") {
+        process.background_oldest = Some(Timestamp::from_secs(*start));
+    }
+    process
+}
+
+/// Why the screen says what it says.
+fn explain(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> pane::Explanation {
+    let wanted = pane::wanted_style(profile, capture.plain()).filter(|_| capture.has_colour());
+    let styled = wanted.map(|(first, last)| (first, capture.styled(first, last)));
+    let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+    pane::explain(profile, facts, capture.plain(), styled).1
 }
 
 /// What a heartbeat file says. One that is missing or damaged tells nothing, as for a live pane.
@@ -144,17 +198,4 @@ fn read_capture(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     file.take(files::MAX_STATE_BYTES).read_to_end(&mut bytes).with_context(reading)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Judges a saved screen by the first profile that recognises anything on it.
-fn judge_any(profiles: &Profiles, capture: &Capture) -> PaneVerdict {
-    let mut first = None;
-    for profile in profiles.iter() {
-        let verdict = pane::judge_capture(profile, &ScreenFacts::default(), capture);
-        if verdict.agent.is_some() {
-            return verdict;
-        }
-        first.get_or_insert(verdict);
-    }
-    first.unwrap_or_else(|| PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-profiles")))
 }

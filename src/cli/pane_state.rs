@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::pane_explain::{self, Explain};
 use super::pane_live::{self, Answer, Which};
 use super::pane_saved;
 use super::{Invocation, Verb, render};
@@ -46,7 +47,12 @@ fn command() -> Command {
                 .value_parser(clap::value_parser!(PathBuf))
                 .help("Judge with this profile file too (`ng agents check`), before it is put in place"),
         )
-        .arg(Arg::new("explain").long("explain").action(ArgAction::SetTrue).help("Print every reason, one a line"));
+        .arg(
+            Arg::new("explain")
+                .long("explain")
+                .action(ArgAction::SetTrue)
+                .help("Print every reason, and what the screen and each witness showed"),
+        );
     pane_saved::args(command)
 }
 
@@ -72,8 +78,8 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     }
     match pane_saved::judge(args, &profiles) {
         None => live(invocation, args, profiles),
-        Some(Ok((label, verdict))) => {
-            print(invocation.json, args.get_flag("explain"), &label, &verdict)?;
+        Some(Ok(answered)) => {
+            print(invocation.json, &answered)?;
             Ok(0)
         }
         Some(Err(error)) => Ok(refuse(2, &format!("{error:#}"))),
@@ -93,26 +99,21 @@ fn live(invocation: &Invocation, args: &ArgMatches, profiles: Profiles) -> anyho
             return Ok(64);
         }
     };
-    let panes = match pane_live::look(invocation, which, profiles) {
+    let panes = match pane_live::look(invocation, which, profiles, args.get_flag("explain")) {
         Ok(Answer::Judged(panes)) => panes,
         Ok(Answer::CannotLook(why)) => return Ok(refuse(2, &why)),
         Ok(Answer::NoSuchWindow(why)) => return Ok(refuse(3, &format!("{why}; list them with: ng pane-state --all"))),
         Ok(Answer::Ambiguous(why)) => return Ok(refuse(64, &why)),
         Err(error) => return Ok(refuse(2, &format!("{error:#}"))),
     };
-    let label = |pane: &ObservedPane| Label {
-        window: Some(pane.facts.window_index),
-        name: Some(pane.facts.window_name.0.clone()),
-        active: pane.facts.window_active,
-    };
+    let answered: Vec<Answered> = panes.into_iter().map(answered).collect();
     if invocation.json && args.get_flag("all") {
-        let labels: Vec<(Label, &PaneVerdict)> = panes.iter().map(|pane| (label(pane), &pane.verdict)).collect();
-        let documents: Vec<Document<'_>> = labels.iter().map(|(label, verdict)| document(label, verdict)).collect();
+        let documents: Vec<Document<'_>> = answered.iter().map(document).collect();
         render::json(&documents)?;
         return Ok(0);
     }
-    for pane in &panes {
-        print(invocation.json, args.get_flag("explain"), &label(pane), &pane.verdict)?;
+    for one in &answered {
+        print(invocation.json, one)?;
     }
     Ok(0)
 }
@@ -134,23 +135,49 @@ pub(crate) struct Label {
     pub(crate) active: bool,
 }
 
+/// A verdict as it is answered.
+#[derive(Clone, Debug)]
+pub(super) struct Answered {
+    /// What the pane is called.
+    pub(super) label: Label,
+    /// What it is doing.
+    pub(super) verdict: PaneVerdict,
+    /// What that rests on, where it was asked for.
+    pub(super) explain: Option<Explain>,
+}
+
+/// The answer about a live pane.
+fn answered((pane, explain): (ObservedPane, Option<Explain>)) -> Answered {
+    let label = Label {
+        window: Some(pane.facts.window_index),
+        name: Some(pane.facts.window_name.0),
+        active: pane.facts.window_active,
+    };
+    Answered { label, verdict: pane.verdict, explain }
+}
+
 /// Prints a verdict as a line, with reasons, or as JSON.
-pub(crate) fn print(json: bool, explain: bool, label: &Label, verdict: &PaneVerdict) -> anyhow::Result<()> {
+fn print(json: bool, answered: &Answered) -> anyhow::Result<()> {
     if json {
-        return render::json(&document(label, verdict));
+        return render::json(&document(answered));
     }
-    render::line(&verdict_line(label, verdict));
-    if explain {
-        for evidence in &verdict.evidence {
+    render::line(&verdict_line(&answered.label, &answered.verdict));
+    if let Some(explain) = &answered.explain {
+        for evidence in &answered.verdict.evidence {
             render::line(&evidence_line(evidence));
+        }
+        for line in pane_explain::lines(explain, &answered.verdict) {
+            render::line(&line);
         }
     }
     Ok(())
 }
 
 /// The JSON form of a verdict.
-fn document<'a>(label: &'a Label, verdict: &'a PaneVerdict) -> Document<'a> {
-    Document { window: label.window, name: label.name.as_deref(), active: label.active, verdict }
+fn document(answered: &Answered) -> Document<'_> {
+    let Answered { label, verdict, explain } = answered;
+    let name = label.name.as_deref();
+    Document { window: label.window, name, active: label.active, verdict, explain: explain.as_ref() }
 }
 
 /// A verdict as JSON.
@@ -163,6 +190,8 @@ struct Document<'a> {
     active: bool,
     #[serde(flatten)]
     verdict: &'a PaneVerdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<&'a Explain>,
 }
 
 /// The line of `protocol-facts` §3.2: words separated by one space, so that shell tools can split it.

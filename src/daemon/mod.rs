@@ -34,6 +34,7 @@ mod courier;
 mod deliver;
 mod drive;
 mod event;
+pub mod explain;
 mod gather;
 mod heal;
 mod health;

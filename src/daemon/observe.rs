@@ -13,7 +13,8 @@ use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
 use crate::logic::pane::activity::Activity;
 use crate::logic::pane::{
-    self, Evidence, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State, Wanted, Witness,
+    self, Evidence, HookFacts, LimitStamp, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State, Wanted,
+    Witness,
 };
 use crate::logic::screen::Shape;
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
@@ -98,8 +99,10 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         let process = &observer.recounted(process, facts, &screen, now);
         let mut recall = observer.recall.borrow_mut();
         let pane = recall.pane(facts.pane);
+        let stamp = pane.limit_stamp(&out.state, facts).cloned();
         let hook = pane.hook(&out.state, facts);
         let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh);
+        let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook, now.at);
         list.push(ObservedPane { facts: facts.clone(), verdict });
     }
     Ok(list)
@@ -255,8 +258,21 @@ pub(super) fn fuse<T>(
     now: &Now,
 ) -> PaneVerdict {
     let mut recall = out.observer.recall.borrow_mut();
-    let hook = recall.pane(facts.pane).hook(&out.state, facts);
-    pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh)
+    let pane = recall.pane(facts.pane);
+    let stamp = pane.limit_stamp(&out.state, facts).cloned();
+    let hook = pane.hook(&out.state, facts);
+    let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh);
+    pane::with_limit_stamp(verdict, stamp.as_ref(), hook, now.at)
+}
+
+/// What the hooks of the pane's window wrote last.
+pub(super) fn hook<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<HookFacts> {
+    out.observer.recall.borrow_mut().pane(facts.pane).hook(&out.state, facts).cloned()
+}
+
+/// The stamp of a usage limit that the hooks of the pane's window left.
+pub(super) fn limit_stamp<T>(out: &Outside<T>, facts: &PaneFacts) -> Option<LimitStamp> {
+    out.observer.recall.borrow_mut().pane(facts.pane).limit_stamp(&out.state, facts).cloned()
 }
 
 /// Judges one screen that was read whole.
@@ -267,7 +283,7 @@ pub(super) fn judge(profile: &Profile, facts: &PaneFacts, process: &ProcessFacts
 }
 
 /// What is known of a pane's screen besides its text.
-fn screen_facts(facts: &PaneFacts, process: &ProcessFacts) -> ScreenFacts {
+pub(super) fn screen_facts(facts: &PaneFacts, process: &ProcessFacts) -> ScreenFacts {
     ScreenFacts::from(facts).with_version(process.version.clone())
 }
 
@@ -304,7 +320,7 @@ fn gone() -> PaneVerdict {
 }
 
 /// A pane whose screen belongs to no known agent.
-fn nothing_to_judge() -> PaneVerdict {
+pub(super) fn nothing_to_judge() -> PaneVerdict {
     PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-agent-to-judge-by"))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::logic::ids::{PaneId, ServerId, WindowName};
 use crate::logic::pane::activity::Activity;
-use crate::logic::pane::{HookFacts, Liveness, PaneVerdict, ProcessFacts, Unclear};
+use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::files::StateDir;
@@ -74,6 +74,7 @@ pub(super) struct Remembered {
     /// The text over time, of an agent of which nothing else is known.
     pub(super) activity: Option<Activity>,
     hook: Option<Hook>,
+    limit: Option<Limit>,
 }
 
 /// What its process tree was found to say.
@@ -183,6 +184,27 @@ impl Remembered {
             facts: read_hook(state, pane),
         });
         self.hook.insert(hook).facts.as_ref()
+    }
+}
+
+/// The stamp of a usage limit of the window.
+#[derive(Debug)]
+struct Limit {
+    window: WindowName,
+    stamps: Stamps,
+    stamp: Option<LimitStamp>,
+}
+
+impl Remembered {
+    /// The stamp of a usage limit that the window's hooks left. Read again only if a file changed.
+    pub(super) fn limit_stamp(&mut self, state: &StateDir, pane: &PaneFacts) -> Option<&LimitStamp> {
+        let known = self.limit.take().filter(|limit| limit.window == pane.window_name && limit.stamps.are_current());
+        let limit = known.unwrap_or_else(|| Limit {
+            window: pane.window_name.clone(),
+            stamps: Stamps::of(hook_files::limit_stamp_files(state, &pane.window_name)),
+            stamp: hook_files::read_limit_stamp(state, &pane.window_name, pane.pane),
+        });
+        self.limit.insert(limit).stamp.as_ref()
     }
 }
 

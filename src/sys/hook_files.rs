@@ -4,14 +4,15 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::files::{self, StateDir};
 use crate::logic::hook::{Heartbeat, Receipt, is_session_id};
 use crate::logic::ids::{PaneId, WindowName};
 use crate::logic::inbox::{RecordName, stems};
-use crate::logic::snapshot::DecisionRecord;
+use crate::logic::pane::LimitStamp;
+use crate::logic::snapshot::{DecisionRecord, FileStamp};
 use crate::logic::time::Timestamp;
 
 /// Largest file that is read, in bytes.
@@ -59,6 +60,30 @@ pub fn read_heartbeat(
         }
     }
     Ok(None)
+}
+
+/// The files from which [`read_limit_stamp`] reads.
+pub fn limit_stamp_files(state: &StateDir, window: &WindowName) -> impl Iterator<Item = PathBuf> {
+    stems(window).into_iter().map(|stem| state.at(format!("over-limit/{stem}.json")))
+}
+
+/// The stamp that a usage limit left of this window. One that can't be understood is none, and neither is that of
+/// another pane of the same name: the screen decides then.
+pub fn read_limit_stamp(state: &StateDir, window: &WindowName, pane: PaneId) -> Option<LimitStamp> {
+    let found = limit_stamp_files(state, window).find_map(|path| read_stamp_file(&path, Some(window.as_str())))?;
+    let is_others = heartbeat_files(state, window).any(|path| path.exists())
+        && matches!(read_heartbeat(state, window, Some(pane)), Ok(None));
+    (!is_others).then_some(found)
+}
+
+/// Reads one stamp, of this window if one is named.
+pub fn read_stamp_file(path: &Path, window: Option<&str>) -> Option<LimitStamp> {
+    let text = files::read_text(path, MAX_BYTES).ok()??;
+    let modified = match files::stamp(path) {
+        FileStamp::At { modified, .. } => modified,
+        FileStamp::Absent | FileStamp::Unreadable(_) => return None,
+    };
+    LimitStamp::parse(&text, window, modified, &path.display().to_string())
 }
 
 /// The receipt of the emit with this nonce; `None` while there is none.

@@ -15,6 +15,8 @@ use crate::logic::snapshot::PaneFacts;
 
 /// Priority of a draft against the rules: below a live dialog, above busy marks (text must not be added to it).
 const TYPED: i32 = 70;
+/// Rule id of a dialog that no rule names: only its shape tells.
+pub const DIALOG_SHAPE: &str = "dialog-shape";
 /// Rule id under which it is said that the agent is newer than its rules.
 pub const VERSION_NOT_SEEN: &str = "version-not-seen";
 /// Priority of a suggestion.
@@ -119,6 +121,43 @@ fn with_mode(mut verdict: PaneVerdict, facts: &ScreenFacts) -> PaneVerdict {
     verdict
 }
 
+/// A judgement with everything that was looked at, for people who ask why.
+pub(super) struct Trace<'a> {
+    /// The verdict.
+    pub(super) verdict: PaneVerdict,
+    /// The regions that the rules looked at, in order.
+    pub(super) looks: Vec<Look>,
+    /// The rules that matched.
+    pub(super) found: Vec<Match<'a>>,
+    /// The version that the rules went by.
+    pub(super) version: Option<Vec<u32>>,
+}
+
+/// A region that the rules looked at.
+pub(super) struct Look {
+    /// Which.
+    pub(super) region: Region,
+    /// Its text.
+    pub(super) text: String,
+    /// Its first row.
+    pub(super) row: Option<usize>,
+    /// Whether the agent drew its cursor in the box.
+    pub(super) cursor: Option<bool>,
+}
+
+/// Judges a screen, and keeps everything that was looked at.
+pub(super) fn trace<'a>(
+    profile: &'a Profile,
+    facts: &'a ScreenFacts,
+    plain: &'a [String],
+    styled: Option<(u16, &[String])>,
+) -> Trace<'a> {
+    let mut judge = Judge::new(profile, facts, plain);
+    judge.looks = Some(Vec::new());
+    let verdict = with_mode(judge.judge(styled), facts);
+    Trace { verdict, looks: judge.looks.unwrap_or_default(), found: judge.found, version: judge.version }
+}
+
 /// Every rule that matches somewhere on the screen, for people who ask why.
 pub fn matches(
     profile: &Profile,
@@ -126,9 +165,8 @@ pub fn matches(
     plain: &[String],
     styled: Option<(u16, &[String])>,
 ) -> Vec<(Region, String, String)> {
-    let mut judge = Judge::new(profile, facts, plain);
-    let _verdict_not_needed = judge.judge(styled);
-    judge.found.iter().map(|found| (found.rule.region, found.rule.id.clone(), found.line.clone())).collect()
+    let trace = trace(profile, facts, plain, styled);
+    trace.found.iter().map(|found| (found.rule.region, found.rule.id.clone(), found.line.clone())).collect()
 }
 
 /// One judgement in the making.
@@ -149,6 +187,8 @@ struct Judge<'a> {
     wants_more: bool,
     /// Rules that matched so far.
     found: Vec<Match<'a>>,
+    /// The regions that were looked at so far, if anybody wants to know.
+    looks: Option<Vec<Look>>,
 }
 
 impl<'a> Judge<'a> {
@@ -156,7 +196,17 @@ impl<'a> Judge<'a> {
     fn new(profile: &'a Profile, facts: &'a ScreenFacts, plain: &'a [String]) -> Self {
         let version_text = facts.version.clone().or_else(|| banner_version(profile, plain));
         let version = version_text.as_deref().and_then(version_numbers);
-        Self { profile, facts, plain, version_text, version, above: None, wants_more: false, found: Vec::new() }
+        Self {
+            profile,
+            facts,
+            plain,
+            version_text,
+            version,
+            above: None,
+            wants_more: false,
+            found: Vec::new(),
+            looks: None,
+        }
     }
 
     /// The verdict.
@@ -210,6 +260,9 @@ impl<'a> Judge<'a> {
     /// Tries the rules of a region.
     fn look(&mut self, region: Region, text: &str, row: Option<usize>, cursor: Option<bool>) -> bool {
         let ctx = Context { version: self.version.as_deref(), cursor, titled: self.facts.title.is_some() };
+        if let Some(looks) = &mut self.looks {
+            looks.push(Look { region, text: text.to_owned(), row, cursor });
+        }
         let row = row.and_then(|row| u16::try_from(row).ok());
         self.profile.screen.look(region, text, row, &ctx, &mut self.found)
     }
@@ -292,13 +345,18 @@ impl<'a> Judge<'a> {
                 self.look(Region::Title, title, None, None);
             }
         }
+        let dialog = dialog::find(&self.profile.screen.layout, self.plain);
+        if let (NoBox::Running(row), Err(_)) = (no_box, &dialog) {
+            let output: Vec<&str> = self.plain[row..=last].iter().map(|row| row.trim()).collect();
+            self.look(Region::Output, &output.join("\n"), Some(row), None);
+        }
         if let Some((state, _, evidence)) = self.best_state() {
             let mut verdict = PaneVerdict::of(state, evidence);
             self.add_fields(&mut verdict);
             verdict.agent = Some(self.profile.name.clone());
             return verdict;
         }
-        match dialog::find(&self.profile.screen.layout, self.plain) {
+        match dialog {
             Ok(dialog) => self.judge_dialog(&dialog),
             Err(why) => {
                 let (reason, row) = no_box.reason();
@@ -331,7 +389,7 @@ impl<'a> Judge<'a> {
             (found.rule.votes.overlay.unwrap_or(Overlay::Dialog), found.evidence())
         } else {
             let line = dialog.hint.as_deref().or(dialog.options.lines().next()).unwrap_or_default();
-            let evidence = Evidence::new(Witness::Screen, "dialog-shape").with_line(region::shortened(line));
+            let evidence = Evidence::new(Witness::Screen, DIALOG_SHAPE).with_line(region::shortened(line));
             (Overlay::Dialog, evidence)
         };
         if overlay == Overlay::RateLimit {

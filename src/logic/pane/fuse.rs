@@ -104,6 +104,8 @@ pub struct HookFacts {
     pub external_waits: Vec<String>,
     /// The file it was read from.
     pub source: Option<String>,
+    /// How long a turn's end counts, and how old declared waits may be, where other values than the usual are asked for.
+    pub counts_for: (Option<Duration>, Option<Duration>),
 }
 
 impl HookFacts {
@@ -119,17 +121,19 @@ impl HookFacts {
             scheduled_wakeup_at: heartbeat.scheduled_wakeup_at().map(Timestamp::from_secs),
             external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
             source: Some(source),
+            counts_for: (None, None),
         }
     }
 
     /// Age of the last word; never negative. `None` without a time.
-    fn age(&self, now: Timestamp) -> Option<Duration> {
+    pub(super) fn age(&self, now: Timestamp) -> Option<Duration> {
         self.last_turn_end.or(self.last_activity).map(|at| now.since(at))
     }
 
     /// Whether the word still counts.
-    fn is_fresh(&self, now: Timestamp, fresh: Duration) -> bool {
-        let limit = if self.last_turn_end.is_some() { TURN_END_FRESH } else { fresh };
+    pub(super) fn is_fresh(&self, now: Timestamp, fresh: Duration) -> bool {
+        let turn_end = self.counts_for.0.unwrap_or(TURN_END_FRESH);
+        let limit = if self.last_turn_end.is_some() { turn_end } else { fresh };
         self.age(now).is_some_and(|age| age <= limit)
     }
 
@@ -266,7 +270,8 @@ fn refined(verdict: PaneVerdict, hook: &HookFacts, now: Timestamp) -> PaneVerdic
     if !matches!(verdict.state, State::Idle | State::AutosuggestOnly) {
         return verdict;
     }
-    let recent = hook.last_activity.is_some_and(|at| now.since(at) <= ASYNC_FRESH);
+    let counts_for = hook.counts_for.1.unwrap_or(ASYNC_FRESH);
+    let recent = hook.last_activity.is_some_and(|at| now.since(at) <= counts_for);
     if recent && hook.scheduled_wakeup_at.is_some_and(|at| at > now) {
         return over(verdict, State::WorkingSelfPaced, hook.evidence("hook-wakeup", now), false);
     }

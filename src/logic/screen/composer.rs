@@ -4,7 +4,7 @@
 //! A box counts only while nothing but its footer stands below it.
 
 use super::rule::Layout;
-use super::shape::{Shape, footed, open, ruled};
+use super::shape::{Shape, barred, footed, line, open, ruled};
 use super::style::{Cell, StyledRow, parse_rows};
 use crate::logic::pane::InputRow;
 
@@ -23,6 +23,8 @@ pub struct BoxRows {
     pub plain_prompt: bool,
     /// Characters before the text of the first row: its prompt.
     pub lead: usize,
+    /// Number of characters of a row up to the box's right edge.
+    pub right: usize,
 }
 
 /// Why no live input box was found.
@@ -34,6 +36,8 @@ pub enum NoBox {
     NoPrompt(usize),
     /// A box with something printed below it; the row is the first that can't be footer.
     Remnant(usize),
+    /// A prompt that was sent, with what it led to below; the row is the first of that.
+    Running(usize),
 }
 
 impl NoBox {
@@ -43,6 +47,7 @@ impl NoBox {
             Self::NoRule => ("no-input-box", None),
             Self::NoPrompt(row) => ("input-box-without-prompt", Some(row)),
             Self::Remnant(row) => ("text-below-input-box", Some(row)),
+            Self::Running(row) => ("output-below-prompt", Some(row)),
         }
     }
 }
@@ -81,13 +86,15 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
         Shape::Ruled => ruled::find(layout, rows),
         Shape::Open => open::find(layout, rows),
         Shape::Footed => footed::find(layout, rows),
+        Shape::Barred => barred::find(layout, rows),
+        Shape::Line => line::find(layout, rows),
         Shape::None => Err(NoBox::NoRule),
     }
 }
 
 /// Reads what stands in the box. `styled` are the box's rows with escape sequences, from row `first` on.
 pub fn read(layout: &Layout, rows: &[String], at: BoxRows, styled: Option<(u16, &[String])>) -> Composer {
-    let text = text_of(rows, at);
+    let text = text_of(layout, rows, at);
     let chip = layout.chips.iter().find_map(|pattern| {
         let found = pattern.captures(&text)?;
         let lines = found.name("lines").and_then(|lines| lines.as_str().parse().ok());
@@ -118,15 +125,16 @@ pub fn read(layout: &Layout, rows: &[String], at: BoxRows, styled: Option<(u16, 
 }
 
 /// The text in the box, rows joined.
-fn text_of(rows: &[String], at: BoxRows) -> String {
+fn text_of(layout: &Layout, rows: &[String], at: BoxRows) -> String {
     let mut text = String::new();
     for (i, row) in rows.iter().enumerate().take(at.last + 1).skip(at.first) {
+        let row = row.char_indices().nth(at.right).map_or(row.as_str(), |(end, _)| &row[..end]);
         let inner = if i == at.first {
             skip_chars(row, at.lead)
         } else {
-            row.char_indices()
-                .find(|(at_char, ch)| *at_char >= at.lead || !ch.is_whitespace())
-                .map_or("", |(cut, _)| &row[cut..])
+            // Further rows stand below the text of the first, a bar before them at most.
+            let before = |ch: char| ch.is_whitespace() || ch == layout.rule;
+            skip_chars(row, row.chars().take(at.lead).take_while(|ch| before(*ch)).count())
         };
         if i > at.first {
             text.push('\n');
@@ -157,6 +165,7 @@ fn box_cells(rows: &[String], at: BoxRows, first_row: u16, raw: &[String]) -> Op
         if text.trim_end() != rows.get(at.first + i)?.trim_end() {
             return None;
         }
+        row.cells.truncate(at.right);
         row.cells.drain(..row.cells.len().min(at.lead));
     }
     Some(cells)

@@ -2,8 +2,8 @@
 
 use super::region::{indent, is_blank_row, is_shell_row, unframed_row};
 use super::rule::Layout;
-use super::shape::Shape;
 use super::shape::ruled::is_rule;
+use super::shape::{Shape, barred, line};
 
 /// Most rows above the options that are searched for the dialog's upper edge.
 const MAX_ROWS: usize = 60;
@@ -35,6 +35,12 @@ pub struct Dialog {
 
 /// Finds a live dialog on a screen that has no input box; `Err` says why there is none.
 pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
+    match layout.shape {
+        Shape::Barred => return barred::dialog(layout, rows),
+        Shape::Line => return line::dialog(layout, rows),
+        Shape::None => return Err("screen-not-read"),
+        Shape::Ruled | Shape::Open | Shape::Footed => {}
+    }
     let Some(end) = rows.iter().rposition(|row| !is_blank_row(row)) else { return Err("blank-screen") };
     let rows = &rows[..=end];
     if is_shell_row(&rows[end]) {

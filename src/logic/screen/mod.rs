@@ -6,6 +6,7 @@
 
 pub mod composer;
 pub mod dialog;
+pub mod nearest;
 pub mod region;
 pub mod rule;
 pub mod shape;

@@ -17,6 +17,8 @@ pub enum Region {
     Tail,
     /// The newest item, if it is the first line of a block and no rule of the tail knows it, and below it the footer.
     Newest,
+    /// What a prompt led to that was sent where it stands, while no new prompt is below.
+    Output,
     /// Dim text in the input box that nobody typed.
     Ghost,
     /// The paragraph right above the options of a dialog.
@@ -38,6 +40,7 @@ impl Region {
             Self::Status => "status",
             Self::Tail => "tail",
             Self::Newest => "newest",
+            Self::Output => "output",
             Self::Ghost => "ghost",
             Self::Question => "question",
             Self::Options => "options",

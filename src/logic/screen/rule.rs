@@ -36,6 +36,8 @@ pub struct Layout {
     pub child: char,
     /// What a dialog's last line says about keys.
     pub hint: Regex,
+    /// Heading of a picker that floats over the page, with the group `name`.
+    pub picker: Option<Regex>,
     /// Rows just above the box that say nothing about the conversation.
     pub nudges: Vec<Regex>,
     /// Folded pastes in the input box; the group `lines` is the number of further lines.
@@ -209,6 +211,17 @@ fn line_around(text: &str, at: usize) -> &str {
     text.get(start..end).filter(|line| !line.is_empty()).unwrap_or_else(|| text[at..].trim_start())
 }
 
+/// What keeps a rule from speaking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// It is for other versions.
+    Version,
+    /// It is for panes whose title is not known.
+    Title,
+    /// It wants the agent's cursor elsewhere, or wants to see where it is.
+    Cursor,
+}
+
 /// What decides whether a rule applies at all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context<'a> {
@@ -223,11 +236,22 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Whether the rule may speak.
     fn allows(&self, rule: &Rule) -> bool {
-        let version = self.version.is_none_or(|version| {
+        self.silences(rule).is_none()
+    }
+
+    /// What keeps the rule from speaking, whatever stands on the screen.
+    pub fn silences(&self, rule: &Rule) -> Option<Silence> {
+        let is_for_version = self.version.is_none_or(|version| {
             rule.since.as_deref().is_none_or(|since| version >= since)
                 && rule.until.as_deref().is_none_or(|until| version < until)
         });
-        version && !(rule.untitled && self.titled) && rule.cursor.is_none_or(|wanted| self.cursor == Some(wanted))
+        if !is_for_version {
+            Some(Silence::Version)
+        } else if rule.untitled && self.titled {
+            Some(Silence::Title)
+        } else {
+            rule.cursor.filter(|wanted| self.cursor != Some(*wanted)).map(|_| Silence::Cursor)
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::region::{indent, is_blank_row};
 use super::rule::Layout;
-use super::shape::{Shape, footed, open};
+use super::shape::{Shape, barred, footed, line, open};
 
 /// Most rows that are joined into one item's text.
 const MAX_ITEM_ROWS: usize = 10;
@@ -40,6 +40,8 @@ pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> Box<dyn 
         Shape::Ruled => Box::new(marked(layout, rows, end)),
         Shape::Open => Box::new(open::items(layout, rows, end)),
         Shape::Footed => Box::new(footed::items(layout, rows, end)),
+        Shape::Barred => Box::new(barred::items(layout, rows, end)),
+        Shape::Line => Box::new(line::items(layout, rows, end)),
         Shape::None => Box::new(std::iter::empty()),
     }
 }
@@ -67,6 +69,8 @@ pub fn status(layout: &Layout, rows: &[String], end: usize) -> Option<Item> {
         Shape::Ruled => {}
         Shape::Open => return open::status(rows, end),
         Shape::Footed => return footed::status(rows, end),
+        Shape::Barred => return barred::items(layout, rows, end).next(),
+        Shape::Line => return line::items(layout, rows, end).next(),
     }
     let at = rows[..end].iter().rposition(|row| indent(row) == Some(0))?;
     let wrapped = rows[at..end].iter().skip(1).take_while(|row| !row.trim_start().starts_with(layout.child)).count();

@@ -31,14 +31,14 @@ pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result
         return Err(NoBox::Remnant(end));
     }
     let plain_prompt = prompt(layout, &rows[first]).unwrap_or(false);
-    Ok(BoxRows { top, first, last: blank - 1, bottom: blank, plain_prompt, lead: 3 })
+    Ok(BoxRows { top, first, last: blank - 1, bottom: blank, plain_prompt, lead: 3, right: usize::MAX })
 }
 
 /// Whether the row starts with a prompt, and if so, whether it is an ordinary one: another glyph is a mode of its own.
 fn prompt(layout: &Layout, row: &str) -> Option<bool> {
     let mut chars = row.chars();
     chars.next().filter(|ch| *ch == ' ')?;
-    let glyph = chars.next().filter(|ch| ch.is_ascii_punctuation())?;
+    let glyph = chars.next().filter(char::is_ascii_punctuation)?;
     chars.next().is_none_or(|gap| gap == layout.gap).then_some(())?;
     Some(glyph == layout.prompt || layout.prompts.contains(glyph))
 }

@@ -4,7 +4,9 @@
 //! A new shape is one file here, a word in [`Shape`], and its arm where the screen is taken apart: `composer::find`,
 //! `dialog::find`, `tail::items`, `tail::status`.
 
+pub(in crate::logic::screen) mod barred;
 pub(in crate::logic::screen) mod footed;
+pub(in crate::logic::screen) mod line;
 pub(in crate::logic::screen) mod open;
 pub(in crate::logic::screen) mod ruled;
 
@@ -21,6 +23,10 @@ pub enum Shape {
     Open,
     /// A line across the screen, a prompt row somewhat below it, a footer in columns.
     Footed,
+    /// Blocks with a bar at their left, the input box with a corner; pickers float over the page.
+    Barred,
+    /// A line across the screen and right below it a prompt at the left edge.
+    Line,
     /// Nobody knows: nothing is found on it.
     None,
 }
@@ -31,7 +37,7 @@ impl Shape {
     pub const fn is_read_from_the_bottom(self) -> bool {
         match self {
             Self::Ruled | Self::Open | Self::Footed => true,
-            Self::None => false,
+            Self::Barred | Self::Line | Self::None => false,
         }
     }
 }

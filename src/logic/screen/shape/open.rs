@@ -30,7 +30,7 @@ pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result
         return Err(NoBox::NoPrompt(first));
     }
     let last = rows[first..bottom].iter().rposition(|row| !is_blank_row(row)).map_or(first, |at| first + at);
-    Ok(BoxRows { top, first, last, bottom, plain_prompt: true, lead: 2 })
+    Ok(BoxRows { top, first, last, bottom, plain_prompt: true, lead: 2, right: usize::MAX })
 }
 
 /// Whether the row starts with the prompt, which may have nothing after it.

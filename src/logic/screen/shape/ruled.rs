@@ -44,7 +44,7 @@ pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result
     }
     let (first, plain_prompt) = first.ok_or(NoBox::NoPrompt(bottom))?;
     let top = first.checked_sub(1).filter(|top| is_rule(&rows[*top], layout.rule)).ok_or(NoBox::NoPrompt(first))?;
-    let found = BoxRows { top, first, last: above - 1, bottom, plain_prompt, lead: 2 };
+    let found = BoxRows { top, first, last: above - 1, bottom, plain_prompt, lead: 2, right: usize::MAX };
     match not_footer(&rows[..=end], bottom) {
         Some(_) if completes(layout, rows, found) && !is_shell_row(&rows[end]) => Ok(found),
         Some(row) => Err(NoBox::Remnant(row)),
