@@ -3,13 +3,14 @@
 //! A pane is read again when anything in its `list-panes` row changed, or when its activity stamp was less than a second
 //! old at the last read: tmux counts activity in whole seconds, so two changes within one look like none.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::outside::Outside;
+use super::past;
 use super::recall::{Known, Recall, Screen};
 use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
@@ -54,6 +55,11 @@ impl Observer {
     pub fn replace(&self, profiles: Profiles) {
         *self.profiles.borrow_mut() = Rc::new(profiles);
         self.recall.borrow_mut().judge_anew();
+    }
+
+    /// What is remembered of the panes.
+    pub(super) fn recall(&self) -> RefMut<'_, Recall> {
+        self.recall.borrow_mut()
     }
 
     /// The profiles in force.
@@ -198,6 +204,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook, now.at);
         list.push(ObservedPane { facts: facts.clone(), verdict });
     }
+    past::note(out, &view.server, &list, now);
     Ok(list)
 }
 

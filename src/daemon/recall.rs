@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::past::Past;
 use crate::logic::ids::{PaneId, ServerId, WindowName};
 use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
@@ -33,6 +34,8 @@ const SHELLS_LAST: Duration = Duration::from_secs(10);
 pub(super) struct Recall {
     server: Option<ServerId>,
     panes: HashMap<PaneId, Remembered>,
+    /// Panes have gone since that was last asked.
+    have_gone: bool,
 }
 
 impl Recall {
@@ -41,10 +44,18 @@ impl Recall {
         if self.server.as_ref() != Some(&view.server) {
             self.panes.clear();
             self.server = Some(view.server.clone());
+            self.have_gone = true;
         }
         if self.panes.len() > view.panes.len() {
             self.panes.retain(|id, _| view.panes.iter().any(|pane| pane.pane == *id));
+            self.have_gone = true;
         }
+    }
+
+    /// What was there before, of every pane that was judged, and whether panes have gone since the last call.
+    pub(super) fn pasts(&mut self) -> (Vec<&mut Past>, bool) {
+        let have_gone = std::mem::take(&mut self.have_gone);
+        (self.panes.values_mut().filter_map(|pane| pane.past.as_mut()).collect(), have_gone)
     }
 
     /// Forgets what was judged by profiles that are no longer in force.
@@ -65,6 +76,7 @@ impl Recall {
 pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
+    pub(super) past: Option<Past>,
     hook: Option<Hook>,
     limit: Option<Limit>,
 }

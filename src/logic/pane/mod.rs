@@ -8,6 +8,7 @@ pub mod choice;
 pub mod classify;
 pub mod explain;
 pub mod fuse;
+pub mod history;
 pub mod label;
 pub mod limit_stamp;
 pub mod process;
