@@ -14,6 +14,7 @@ pub mod limit_stamp;
 pub mod process;
 pub mod profile;
 pub mod reader;
+pub mod steady;
 pub mod verdict;
 pub mod witnesses;
 
