@@ -38,6 +38,7 @@ pub mod explain;
 mod gather;
 mod heal;
 mod health;
+mod identity;
 mod look;
 pub mod observe;
 pub mod outside;

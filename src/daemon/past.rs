@@ -1,10 +1,10 @@
-//! What each pane was before: takes in the verdicts of a sweep, and writes what changed of them. Begins with what an
+//! What each pane was before: takes in the verdicts of a sweep, keeps them steady, and writes what changed of them. Begins with what an
 //! earlier run of the watcher wrote of the same pane.
 
 use super::outside::Outside;
 use crate::logic::ids::{PaneKey, ServerId};
-use crate::logic::pane::PaneVerdict;
 use crate::logic::pane::history::{History, Record};
+use crate::logic::pane::{PaneVerdict, steady};
 use crate::logic::snapshot::{ObservedPane, PaneFacts};
 use crate::logic::time::Now;
 use crate::sys::files::StateDir;
@@ -14,6 +14,7 @@ use crate::sys::pane_history;
 #[derive(Debug)]
 pub(super) struct Past {
     record: Record,
+    steady: steady::Memory,
     /// It is not written as it is.
     is_unwritten: bool,
 }
@@ -29,30 +30,33 @@ impl Past {
             transitions: History::default(),
             silent: None,
         });
-        Self { record, is_unwritten: false }
+        Self { record, steady: steady::Memory::default(), is_unwritten: false }
     }
 
-    /// Takes in what the pane is now.
-    pub(super) fn note(&mut self, facts: &PaneFacts, verdict: &PaneVerdict, now: &Now) {
-        if self.record.transitions.note(verdict, now.at) {
+    /// Takes in a look at the pane; what is to be reported of it.
+    fn look(&mut self, facts: &PaneFacts, verdict: PaneVerdict, now: &Now) -> PaneVerdict {
+        let (memory, verdict) = std::mem::take(&mut self.steady).step(verdict, facts.activity, now);
+        self.steady = memory;
+        if self.record.transitions.note(&verdict, now.at) {
             self.record.window.clone_from(&facts.window_name);
             self.is_unwritten = true;
         }
+        verdict
     }
 }
 
-/// Takes in what a sweep came to.
-pub(super) fn note<T>(out: &Outside<T>, server: &ServerId, panes: &[ObservedPane], now: &Now) {
-    let mut recall = out.observer.recall();
+/// Weighs what a sweep saw against what was seen before.
+pub(super) fn weigh<T>(out: &Outside<T>, server: &ServerId, panes: &mut [ObservedPane], now: &Now) {
+    let mut recall = out.observer.recall.borrow_mut();
     for ObservedPane { facts, verdict } in panes {
         let past = recall.pane(facts.pane).past.get_or_insert_with(|| Past::begin(&out.state, server, facts));
-        past.note(facts, verdict, now);
+        *verdict = past.look(facts, verdict.clone(), now);
     }
 }
 
 /// Writes what changed since the last call. What can't be written is tried again at the next one.
 pub(super) fn write<T>(out: &Outside<T>) {
-    let mut recall = out.observer.recall();
+    let mut recall = out.observer.recall.borrow_mut();
     let (mut panes, have_gone) = recall.pasts();
     panes.sort_unstable_by_key(|past| past.record.key.pane);
     for past in panes.iter_mut().filter(|past| past.is_unwritten) {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::past::Past;
 use crate::logic::ids::{PaneId, ServerId, WindowName};
-use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts};
+use crate::logic::pane::activity::Activity;
+use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::files::StateDir;
@@ -58,10 +59,15 @@ impl Recall {
         (self.panes.values_mut().filter_map(|pane| pane.past.as_mut()).collect(), have_gone)
     }
 
+    /// The server that these are panes of.
+    pub(super) fn server(&self) -> Option<&ServerId> {
+        self.server.as_ref()
+    }
+
     /// Forgets what was judged by profiles that are no longer in force.
     pub(super) fn judge_anew(&mut self) {
         for pane in self.panes.values_mut() {
-            (pane.process, pane.screen) = (None, None);
+            (pane.process, pane.screen, pane.activity) = (None, None, None);
         }
     }
 
@@ -77,6 +83,8 @@ pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
     pub(super) past: Option<Past>,
+    /// The text over time, of an agent of which nothing else is known.
+    pub(super) activity: Option<Activity>,
     hook: Option<Hook>,
     limit: Option<Limit>,
 }
@@ -101,6 +109,16 @@ impl Known {
         Self { pid, seen_at, facts, walked_at: seen_at, hold }
     }
 
+    /// Whether it is about the process that this pane has now.
+    pub(super) fn is_of(&self, pane: &PaneFacts) -> bool {
+        self.pid == pane.pid
+    }
+
+    /// What was found.
+    pub(super) fn into_facts(self) -> ProcessFacts {
+        self.facts
+    }
+
     /// Whether what was counted below the agent still stands: nothing was drawn since, and that is not long ago.
     pub(super) fn counts_stand(&self, pane: &PaneFacts, now: &Now) -> bool {
         let lasts = if self.facts.background_shells == Some(0) { NO_SHELLS_LAST } else { SHELLS_LAST };
@@ -123,6 +141,8 @@ impl Known {
         let lasts = match self.facts.liveness {
             Liveness::Alive => AGENT_LASTS,
             Liveness::Gone => NO_AGENT_LASTS,
+            // Somebody who is elsewhere may come back as silently as an agent ends.
+            Liveness::Unknown if self.facts.unclear == Some(Unclear::NotWatched) => AGENT_LASTS,
             Liveness::Unknown => return None,
         };
         let is_quiet = self.seen_at.at.since(pane.activity) >= STAMP_SETTLES;

@@ -43,6 +43,7 @@ pub struct Memory {
     rested_at: Option<Duration>,
     /// How often it worked again at once, and when it last did.
     flaps: u32,
+    /// When it last did, or would have.
     flapped_at: Option<Duration>,
     /// When it was last seen to work.
     worked_at: Option<Timestamp>,
@@ -55,6 +56,7 @@ struct Leaving {
     since: Duration,
     /// The same by the clock that tmux stamps with.
     since_at: Timestamp,
+    /// How many.
     looks: u32,
 }
 
