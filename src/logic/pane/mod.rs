@@ -14,11 +14,13 @@ pub mod history;
 pub mod identity;
 pub mod label;
 pub mod limit_stamp;
+pub mod precedence;
 pub mod process;
 pub mod process_rule;
 pub mod profile;
 pub mod reader;
 pub mod steady;
+pub mod turn;
 pub mod verdict;
 pub mod witnesses;
 
