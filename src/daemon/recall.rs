@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::past::Past;
+use super::session::Session;
 use crate::logic::ids::{PaneId, ServerId, WindowName};
 use crate::logic::pane::activity::Activity;
 use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
@@ -83,6 +84,7 @@ pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
     pub(super) past: Option<Past>,
+    pub(super) session: Option<Session>,
     /// The text over time, of an agent of which nothing else is known.
     pub(super) activity: Option<Activity>,
     hook: Option<Hook>,

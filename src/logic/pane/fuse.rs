@@ -288,6 +288,14 @@ fn refined(verdict: PaneVerdict, hook: Option<&HookFacts>, now: Timestamp) -> Pa
     verdict
 }
 
+/// Whether the session's own file can change what this screen comes to; else it need not be looked at: a hook believes in
+/// a turn, or the screen presumes one.
+pub fn weighs_session(hook: &HookFacts, screen: &PaneVerdict) -> bool {
+    let presumed = screen.evidence.iter().any(|reason| reason.rule == TURN_PRESUMED);
+    (presumed || hook.says_busy() || hook.state == "permission_prompt")
+        && !matches!(screen.state, State::Blocked | State::OverLimit | State::Absent)
+}
+
 /// Whether what runs below the agent can change what this screen comes to; else it need not be counted. A turn that is
 /// only presumed may turn out to be over.
 pub fn weighs_background(screen: &PaneVerdict) -> bool {
