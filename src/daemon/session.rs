@@ -42,7 +42,7 @@ pub(super) fn hook<T>(
         && let Some(id) = hook.session_id.clone()
     {
         let known = pane.session.take().filter(|known| known.id == id);
-        let session = known.unwrap_or_else(|| Session { id, searched: now.uptime, path: None, read: None });
+        let session = known.unwrap_or(Session { id, searched: now.uptime, path: None, read: None });
         hook.turn = pane.session.insert(session).turn(out, hook.session_file.as_deref(), now);
     }
     Some(hook)

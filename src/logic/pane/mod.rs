@@ -19,6 +19,8 @@ pub mod process;
 pub mod process_rule;
 pub mod profile;
 pub mod reader;
+pub mod sanity;
+pub mod silence;
 pub mod steady;
 pub mod turn;
 pub mod verdict;

@@ -93,6 +93,7 @@ const fn row(id: &'static str, witness: Witness, then: Then, when: &'static str,
 }
 
 /// The table, strongest first.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "a method is not general enough in its lifetime")]
 pub const TABLE: &[Row] = &[
     row("pane_dead", Witness::Tmux, Then::Nobody(State::Absent), "the pane's command has ended", |case| {
         case.facts.dead.is_some()
@@ -185,6 +186,7 @@ pub const TABLE: &[Row] = &[
 ];
 
 impl Case<'_> {
+    /// Whether this rule spoke on the screen.
     fn has(&self, rule: &str) -> bool {
         self.screen.evidence.iter().any(|reason| reason.rule == rule)
     }
@@ -194,6 +196,7 @@ impl Case<'_> {
         self.screen.input.is_some()
     }
 
+    /// Whether the hook's word counts.
     fn is_fresh(&self) -> bool {
         self.hook.is_some_and(|hook| hook.is_fresh(self.now, self.fresh))
     }
