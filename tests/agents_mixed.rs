@@ -127,6 +127,20 @@ fn a_fleet_of_different_programs_is_read_right() {
         assert_eq!(seen[agent]["agent_version"], version, "{agent}");
     }
 
+    // What is typed on that page soon after it is drawn is lost, which is why nothing is said of it.
+    wait_until("opencode to take a prompt", PATIENCE, || {
+        fleet.send("opencode", "SCENARIO:text ready");
+        let shown = || {
+            let screen = fleet.tmux(&["capture-pane", "-p", "-t", "=opencode:"]);
+            if screen.contains("▣") { Ok(()) } else { Err(screen) }
+        };
+        (0..40)
+            .find_map(|_| {
+                std::thread::sleep(Duration::from_millis(100));
+                shown().ok()
+            })
+            .ok_or_else(|| "nothing was taken".to_owned())
+    });
     fleet.send("claude", "SCENARIO:bash rm -rf build");
     fleet.send("codex", "SCENARIO:bash rm -rf build");
     fleet.send("gemini", "SCENARIO:slow 40");

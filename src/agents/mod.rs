@@ -122,6 +122,11 @@ impl Profiles {
         self.list.iter().map(|(profile, source)| (profile, source))
     }
 
+    /// The profile of a process, as far as can be told.
+    pub fn of(&self, process: &Process) -> Option<&Arc<Profile>> {
+        self.iter().find(|profile| profile.process.is_process(process))
+    }
+
     /// The profile of a saved screen of which nothing else is known: the first that finds its box, else the first that
     /// has a rule for it. Else the first one; what only looks like a dialog may be anybody's.
     pub fn of_screen(&self, capture: &Capture) -> Option<&Arc<Profile>> {
@@ -135,11 +140,6 @@ impl Profiles {
             has_rule = has_rule.or_else(|| is_known.then_some(profile));
         }
         has_rule.or_else(|| self.iter().next())
-    }
-
-    /// The profile of a process, as far as can be told.
-    pub fn of(&self, process: &Process) -> Option<&Arc<Profile>> {
-        self.iter().find(|profile| profile.process.is_process(process))
     }
 
     /// The profile of the process with this executable and these arguments (the first is the program's name).

@@ -231,6 +231,9 @@ pub(super) struct RawVotes {
     background: Option<String>,
 }
 
+/// What `screen: none` stands for: glyphs that stand nowhere, and a pattern that nothing matches.
+const NO_SCREEN: &str = r"{shape: none, prompt: x, gap: x, option_cursor: '', hint: '[^\x00-\x{10FFFF}]', rules: []}";
+
 /// Reads a profile. `other` finds the profiles read before, whose screen this one may share.
 ///
 /// Errors: names the profile and the key that is wrong.
@@ -248,7 +251,9 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         return Err(check.bad("name", &format!("{:?}, but the file is called {name:?}", raw.name)));
     }
     let screen = match raw.screen {
-        RawScreen::Same(word) if word == "none" => Arc::new(check.no_screen()?),
+        RawScreen::Same(word) if word == "none" => {
+            Arc::new(check.screen(serde_yaml::from_str(NO_SCREEN).map_err(form)?)?)
+        }
         RawScreen::Same(model) => match other(&model) {
             Some(profile) => Arc::clone(&profile.screen),
             None => return Err(check.bad("screen", &format!("no profile {model:?} is read before this one"))),
@@ -390,32 +395,6 @@ impl Check<'_> {
             events.push(Hooked { event, has_matcher: matcher, since: version.transpose()? });
         }
         Ok(events)
-    }
-
-    /// The rules for a screen of which nothing is known.
-    fn no_screen(&self) -> Result<ScreenRules, ProfileError> {
-        let layout = Layout {
-            shape: Shape::None,
-            prompt: nothing(),
-            prompts: String::new(),
-            ghost_colours: Vec::new(),
-            is_never_empty: false,
-            picker: None,
-            gap: nothing(),
-            rule: nothing(),
-            page_edge: nothing(),
-            option_cursor: String::new(),
-            tick: nothing(),
-            completes: String::new(),
-            child: nothing(),
-            hint: self.pattern("screen", r"[^\s\S]", &[])?,
-            nudges: Vec::new(),
-            chips: Vec::new(),
-            asides: Vec::new(),
-            closing: None,
-            banner: None,
-        };
-        Ok(ScreenRules { layout, rules: Vec::new() })
     }
 
     /// Checks `screen:`.
