@@ -94,6 +94,23 @@ fn what_is_in_the_way_is_named_and_nothing_is_typed() {
 }
 
 #[test]
+fn nothing_is_typed_into_a_pane_that_leads_elsewhere() {
+    let fleet = Fleet::new();
+    let log = fleet.root().join("behind.log").display().to_string();
+    let agent = format!("exec {} demo agent --root {} --log {log}", env!("CARGO_BIN_EXE_ng"), fleet.root().display());
+    fleet.tmux(&["new-session", "-d", "-s", "inner", "-n", "behind", "-x", "120", "-y", "40", &agent]);
+    let socket = fleet.tmux(&["display-message", "-p", "#{socket_path}"]);
+    let attach = format!("TMUX= exec tmux -u -S {socket} attach -t inner");
+    fleet.tmux(&["new-window", "-d", "-t", "nexus:", "-n", "outer", &attach]);
+    fleet.wait("the idle box behind to show", || fleet.screen("outer").contains('\u{276f}'));
+    let (code, text) = fleet.ng(&["pane-state", "outer"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("state=unknown ") && text.contains(" reason=not-watched "), "{text}");
+    check(&fleet, &["outer", "--no-wait", "-m", "please look at the tests"], 7, "cannot-tell: ");
+    assert_untouched(&fleet, "behind");
+}
+
+#[test]
 fn usage_errors_are_two_and_say_what_to_give() {
     let fleet = Fleet::new();
     fleet.agent("w1", "");

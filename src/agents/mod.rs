@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::logic::pane::process::Process;
 use crate::logic::pane::{DIALOG_SHAPE, Profile, ScreenFacts, judge_capture};
 use crate::logic::screen::Capture;
 
@@ -25,6 +26,8 @@ pub const BUILTIN: &[(&str, &str)] = &[
     ("aider", include_str!("../../config/agents/aider.yml")),
     ("gemini", include_str!("../../config/agents/gemini.yml")),
     ("codex", include_str!("../../config/agents/codex.yml")),
+    // Last: whoever has a profile of its own is not any other.
+    ("generic", include_str!("../../config/agents/generic.yml")),
 ];
 
 /// The profiles in use.
@@ -117,6 +120,11 @@ impl Profiles {
     /// Every profile, and where it comes from.
     pub fn sources(&self) -> impl Iterator<Item = (&Arc<Profile>, &Source)> {
         self.list.iter().map(|(profile, source)| (profile, source))
+    }
+
+    /// The profile of a process, as far as can be told.
+    pub fn of(&self, process: &Process) -> Option<&Arc<Profile>> {
+        self.iter().find(|profile| profile.process.is_process(process))
     }
 
     /// The profile of a saved screen of which nothing else is known: the first that finds its box, else the first that

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::logic::hook::{Event, Hooked, version_of};
-use crate::logic::pane::{Auth, BusyPaste, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
+use crate::logic::pane::{Auth, BusyPaste, Hooks, Mode, Overlay, PasteTraits, ProcessRule, Profile, State};
 use crate::logic::screen::rule::version_numbers;
 use crate::logic::screen::{Colour, Layout, Region, Rule, ScreenRules, Shape, Template, Votes};
 
@@ -54,10 +54,33 @@ struct RawProfile {
     #[serde(default)]
     transcript: Option<String>,
     #[serde(default)]
-    hooks: bool,
+    hooks: RawHooks,
     #[serde(default)]
     hook_events: Vec<RawHookEvent>,
     screen: RawScreen,
+}
+
+/// `hooks:`, a word; earlier versions knew yes and no.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum RawHooks {
+    Word(RawHooksWord),
+    Any(bool),
+}
+
+impl Default for RawHooks {
+    fn default() -> Self {
+        Self::Any(false)
+    }
+}
+
+/// `hooks:` as a word.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RawHooksWord {
+    Full,
+    Partial,
+    None,
 }
 
 /// One of `hook_events:`.
@@ -85,6 +108,8 @@ struct RawProcess {
     args_start: Vec<String>,
     #[serde(default)]
     version_path: Option<String>,
+    #[serde(default)]
+    packages: Vec<String>,
 }
 
 /// `paste:`.
@@ -95,6 +120,7 @@ struct RawPaste {
     #[serde(default)]
     numbered_folds: bool,
     busy: RawBusy,
+    #[serde(default)]
     live_marks: Vec<String>,
 }
 
@@ -205,6 +231,9 @@ pub(super) struct RawVotes {
     background: Option<String>,
 }
 
+/// What `screen: none` stands for: glyphs that stand nowhere, and a pattern that nothing matches.
+const NO_SCREEN: &str = r"{shape: none, prompt: x, gap: x, option_cursor: '', hint: '[^\x00-\x{10FFFF}]', rules: []}";
+
 /// Reads a profile. `other` finds the profiles read before, whose screen this one may share.
 ///
 /// Errors: names the profile and the key that is wrong.
@@ -222,6 +251,9 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         return Err(check.bad("name", &format!("{:?}, but the file is called {name:?}", raw.name)));
     }
     let screen = match raw.screen {
+        RawScreen::Same(word) if word == "none" => {
+            Arc::new(check.screen(serde_yaml::from_str(NO_SCREEN).map_err(form)?)?)
+        }
         RawScreen::Same(model) => match other(&model) {
             Some(profile) => Arc::clone(&profile.screen),
             None => return Err(check.bad("screen", &format!("no profile {model:?} is read before this one"))),
@@ -234,11 +266,13 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         script_contains: raw.process.script_contains,
         args_start: raw.process.args_start,
         version_path: check.optional("process.version_path", raw.process.version_path.as_deref(), &["version"])?,
+        packages: raw.process.packages,
     };
-    if process.exe_contains.is_empty() && process.exe_names.is_empty() && process.script_contains.is_empty() {
+    let reads_screen = screen.layout.shape != Shape::None;
+    if process.is_empty() && reads_screen {
         return Err(check.bad("process", "nothing in it would recognise a process"));
     }
-    if raw.paste.live_marks.is_empty() {
+    if raw.paste.live_marks.is_empty() && reads_screen {
         return Err(check.bad("paste.live_marks", "empty, so a paste could never be guarded"));
     }
     let paste = PasteTraits {
@@ -249,6 +283,11 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
             RawBusy::Hold => BusyPaste::Hold,
         },
         live_marks: raw.paste.live_marks,
+    };
+    let hooks = match raw.hooks {
+        RawHooks::Word(RawHooksWord::Full) => Hooks::Full,
+        RawHooks::Word(RawHooksWord::Partial) | RawHooks::Any(true) => Hooks::Partial,
+        RawHooks::Word(RawHooksWord::None) | RawHooks::Any(false) => Hooks::None,
     };
     let hook_events = check.hook_events(raw.hook_events)?;
     let seen = check.versions("seen", &raw.seen)?;
@@ -262,7 +301,7 @@ pub fn parse(name: &str, text: &str, other: impl Fn(&str) -> Option<Arc<Profile>
         screen,
         paste,
         transcript: raw.transcript,
-        hooks: raw.hooks,
+        hooks,
         hook_events,
     })
 }

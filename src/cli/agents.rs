@@ -150,7 +150,7 @@ fn table(profiles: &Profiles) -> Vec<String> {
         };
         let amended = if source.amended.is_empty() { "" } else { ", amended" };
         let (version, from) = (profile.version.to_string(), format!("{from}{amended}"));
-        lines.push(line([&profile.name, &profile.title, &version, hooks(profile), &seen(profile), &from]));
+        lines.push(line([&profile.name, &profile.title, &version, profile.hooks.word(), &seen(profile), &from]));
     }
     for (profile, source) in profiles.sources() {
         for amended in &source.amended {
@@ -161,11 +161,6 @@ fn table(profiles: &Profiles) -> Vec<String> {
         }
     }
     lines
-}
-
-/// What the agent's hooks tell.
-fn hooks(profile: &Profile) -> &'static str {
-    if profile.hooks { "yes" } else { "no" }
 }
 
 /// The versions that were seen: the oldest and the newest.
@@ -201,7 +196,7 @@ fn document(profile: &Profile, source: &Source) -> Value {
         .collect();
     json!({
         "name": profile.name, "title": profile.title, "version": profile.version, "seen": seen,
-        "hooks": hooks(profile), "rules": profile.screen.rules.len(), "origin": origin, "amended": amended,
+        "hooks": profile.hooks.word(), "rules": profile.screen.rules.len(), "origin": origin, "amended": amended,
     })
 }
 

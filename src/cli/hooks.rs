@@ -154,7 +154,7 @@ fn agent(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<Agent> {
     if let Some(version) = profile.process.version(&real.to_string_lossy(), &[]) {
         return Ok(known(&version, &format!("by its path, {}", real.display())));
     }
-    let package = profile.process.script_contains.first().map(|part| part.trim_matches('/'));
+    let package = profile.process.packages.first();
     if let Some(version) = package.and_then(|package| agent_program::packaged_version(&program, package)) {
         return Ok(known(&version, &format!("by its package, {}", real.display())));
     }

@@ -218,6 +218,9 @@ pub(crate) fn verdict_line(label: &Label, verdict: &PaneVerdict) -> String {
     put("reset_at", verdict.reset_at.clone());
     put("limit", verdict.limit.clone());
     put("bg_shells", verdict.background.map(|count| count.to_string()));
+    put("bg_reliable", verdict.background_reliable.map(|reliable| u8::from(reliable).to_string()));
+    put("bg_cpu", verdict.background_cpu.map(|ticks| ticks.to_string()));
+    put("bg_oldest_start", verdict.background_oldest.map(|at| at.secs().to_string()));
     let first = verdict.evidence.first();
     match verdict.state {
         State::Absent => put("evidence", first.map(|evidence| evidence.rule.clone())),
@@ -261,6 +264,7 @@ fn evidence_line(evidence: &Evidence) -> String {
 mod tests {
     use super::*;
     use crate::logic::pane::{InputRow, Overlay, Witness};
+    use crate::logic::time::Timestamp;
 
     fn check(label: &Label, verdict: &PaneVerdict, expected: &str) {
         assert_eq!(verdict_line(label, verdict), expected);
@@ -279,7 +283,12 @@ mod tests {
         );
         verdict.input = Some(InputRow::Unclear);
         verdict.retrying = Some("4/10".into());
+        verdict.background = Some(2);
+        verdict.background_reliable = Some(true);
+        verdict.background_cpu = Some(7);
+        verdict.background_oldest = Some(Timestamp::from_secs(1000));
         let line = verdict_line(&label, &verdict);
+        assert!(line.contains(" bg_shells=2 bg_reliable=1 bg_cpu=7 bg_oldest_start=1000 "), "{line}");
         assert!(line.contains(" input=? ") && line.contains(" retrying=4/10 "), "{line}");
     }
 

@@ -59,6 +59,10 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
     let Some(pid) = facts.pid else {
         return Target::CannotTell(format!("tmux does not say which process runs in {}", facts.pane));
     };
+    if let Some(why) = process.unclear.filter(|why| why.hides_screen()) {
+        let what = process.other.as_deref().map(|what| format!(" ({what})")).unwrap_or_default();
+        return Target::CannotTell(format!("{}: {}{what}", facts.pane, why.says()));
+    }
     let Some(profile) = out.observer.profile(&process) else {
         return Target::Absent(format!("no agent runs in the window {aim}"));
     };

@@ -6,25 +6,22 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
 
 use super::outside::Outside;
-use super::recall::{Known, Recall, Screen};
+use super::past;
+use super::recall::{Recall, Screen};
 use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
-use crate::logic::pane::process::{self, Process};
+use crate::logic::pane::activity::Activity;
 use crate::logic::pane::{
-    self, Evidence, HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State,
-    Wanted, Witness,
+    self, Evidence, HookFacts, LimitStamp, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State, Wanted,
+    Witness,
 };
+use crate::logic::screen::Shape;
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::Now;
-use crate::sys::processes::{Hold, Machine, Processes};
+use crate::sys::processes::{Machine, Processes};
 use crate::sys::tmux::{Capture, CaptureRequest, Reading, Tmux, TmuxError};
-
-/// A pane younger than this may be one whose agent has not started yet (`NEXUS_PANE_BOOT_GRACE_SECONDS`).
-const BOOT_GRACE: Duration = Duration::from_secs(90);
 
 /// The last row that tmux may be asked for, whatever the size of the pane: it stops at the pane's own last row.
 const LAST_ROW: u16 = i16::MAX.unsigned_abs();
@@ -33,8 +30,8 @@ const LAST_ROW: u16 = i16::MAX.unsigned_abs();
 #[derive(Debug)]
 pub struct Observer {
     profiles: RefCell<Rc<Profiles>>,
-    processes: Box<dyn Processes>,
-    recall: RefCell<Recall>,
+    pub(super) processes: Box<dyn Processes>,
+    pub(super) recall: RefCell<Recall>,
 }
 
 impl Observer {
@@ -56,111 +53,21 @@ impl Observer {
         self.recall.borrow_mut().judge_anew();
     }
 
+    /// The verdict on a screen with what its changes tell, where nothing else is known of it.
+    fn over_time(&self, facts: &PaneFacts, process: &ProcessFacts, screen: PaneVerdict, now: &Now) -> PaneVerdict {
+        let by_text = self.profile(process).is_some_and(|profile| profile.screen.layout.shape == Shape::None);
+        let Some(hash) = screen.content_hash.filter(|_| by_text) else { return screen };
+        let mut recall = self.recall.borrow_mut();
+        let pane = recall.pane(facts.pane);
+        let activity = Activity::seen(pane.activity, hash, now.at);
+        pane.activity = Some(activity);
+        activity.weigh(screen, now.at)
+    }
+
     /// The profiles in force.
     pub(crate) fn profiles(&self) -> Rc<Profiles> {
         Rc::clone(&self.profiles.borrow())
     }
-
-    /// What the process tree of a pane says now.
-    pub(crate) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
-        let proven = |known: &mut Known| known.proven(facts, now).cloned();
-        let known = self.recall.borrow_mut().pane(facts.pane).process.as_mut().and_then(proven);
-        if let Some(known) = known {
-            return known;
-        }
-        self.walked(facts, now)
-    }
-
-    /// The same with what runs below the agent counted anew where that could change what this screen comes to and the
-    /// last count may not stand any more.
-    pub(super) fn recounted(
-        &self,
-        process: ProcessFacts,
-        facts: &PaneFacts,
-        screen: &PaneVerdict,
-        now: &Now,
-    ) -> ProcessFacts {
-        let stands = |known: &Known| known.counts_stand(facts, now);
-        if process.liveness != Liveness::Alive
-            || !pane::weighs_background(screen)
-            || self.recall.borrow_mut().pane(facts.pane).process.as_ref().is_some_and(stands)
-        {
-            return process;
-        }
-        self.walked(facts, now)
-    }
-
-    /// Walks the process tree of a pane and remembers what it says.
-    fn walked(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
-        let (found, hold) = self.walk(facts, now);
-        self.recall.borrow_mut().pane(facts.pane).process = Some(Known::new(facts.pid, *now, found.clone(), hold));
-        found
-    }
-
-    /// The same for a sweep: a pane in which nothing moves is not looked into each time.
-    fn processes_believed(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
-        let believed = |known: &Known| known.believed(facts, now).cloned();
-        let known = self.recall.borrow_mut().pane(facts.pane).process.as_ref().and_then(believed);
-        known.unwrap_or_else(|| self.processes(facts, now))
-    }
-
-    /// Walks the process tree of a pane, and takes hold of the agent if there is one.
-    fn walk(&self, facts: &PaneFacts, now: &Now) -> (ProcessFacts, Option<Box<dyn Hold>>) {
-        let unknown = ProcessFacts::default();
-        let Some(tree) = facts.pid.and_then(|pid| self.processes.tree(pid, now)) else { return (unknown, None) };
-        let profiles = self.profiles();
-        let live = || tree.processes.iter().filter(|process| process.is_live());
-        let found = live().find_map(|process| {
-            let exe = process.exe.as_deref().unwrap_or_default();
-            let argv = process.argv.as_deref().unwrap_or_default();
-            let profile = profiles.of_process(exe, argv)?;
-            Some((process, profile, profile.process.version(exe, argv)))
-        });
-        if let Some((found, profile, version)) = found {
-            let below = process::below(&tree.processes, found.pid, now.at);
-            let facts = ProcessFacts {
-                agent: Some(profile.name.clone()),
-                agent_pid: Some(found.pid),
-                version,
-                liveness: Liveness::Alive,
-                background_shells: Some(below.shells),
-                background_cpu: Some(below.shell_cpu),
-                background_oldest: below.oldest,
-                child_cpu: Some(below.cpu),
-                counted_at: Some(now.at),
-                ..ProcessFacts::default()
-            };
-            return (facts, self.processes.hold(&line_to(found, &tree.processes)));
-        }
-        let other = live().find(|process| !process.is_shell()).map(|process| process.comm.clone());
-        // An agent may be about to start in a young pane, and a process that can't be read may be one.
-        let unclear = tree.age < BOOT_GRACE || live().any(|process| process.exe.is_none());
-        let liveness = if unclear { Liveness::Unknown } else { Liveness::Gone };
-        (ProcessFacts { liveness, shell: other.is_none(), other, ..ProcessFacts::default() }, None)
-    }
-
-    /// The profile to judge a pane's screen by.
-    pub(super) fn profile(&self, process: &ProcessFacts) -> Option<Arc<Profile>> {
-        let profiles = self.profiles.borrow();
-        match (&process.agent, process.liveness) {
-            (Some(name), _) => profiles.get(name).cloned(),
-            // Who draws it is not known: the commonest agent's rules may still recognise it.
-            (None, Liveness::Unknown) => profiles.iter().next().cloned(),
-            (None, _) => None,
-        }
-    }
-}
-
-/// A process and what is above it in its tree.
-fn line_to<'a>(process: &'a Process, tree: &'a [Process]) -> Vec<&'a Process> {
-    let mut line = vec![process];
-    // Parents come before their children.
-    for above in tree.iter().rev() {
-        if line.last().is_some_and(|last| last.ppid == above.pid && last.depth > above.depth) {
-            line.push(above);
-        }
-    }
-    line
 }
 
 /// One pane's rows as read, in two stages.
@@ -189,6 +96,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
             (Some(screen), Some(_)) => screen.verdict.clone(),
             _ => nothing_to_judge(),
         };
+        let screen = observer.over_time(facts, &process, screen, now);
         let process = &observer.recounted(process, facts, &screen, now);
         let mut recall = observer.recall.borrow_mut();
         let pane = recall.pane(facts.pane);
@@ -198,6 +106,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook, now.at);
         list.push(ObservedPane { facts: facts.clone(), verdict });
     }
+    past::weigh(out, &view.server, &mut list, now);
     Ok(list)
 }
 

@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::past::Past;
 use crate::logic::ids::{PaneId, ServerId, WindowName};
-use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts};
+use crate::logic::pane::activity::Activity;
+use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::files::StateDir;
@@ -33,6 +35,8 @@ const SHELLS_LAST: Duration = Duration::from_secs(10);
 pub(super) struct Recall {
     server: Option<ServerId>,
     panes: HashMap<PaneId, Remembered>,
+    /// Panes have gone since that was last asked.
+    have_gone: bool,
 }
 
 impl Recall {
@@ -41,16 +45,29 @@ impl Recall {
         if self.server.as_ref() != Some(&view.server) {
             self.panes.clear();
             self.server = Some(view.server.clone());
+            self.have_gone = true;
         }
         if self.panes.len() > view.panes.len() {
             self.panes.retain(|id, _| view.panes.iter().any(|pane| pane.pane == *id));
+            self.have_gone = true;
         }
+    }
+
+    /// What was there before, of every pane that was judged, and whether panes have gone since the last call.
+    pub(super) fn pasts(&mut self) -> (Vec<&mut Past>, bool) {
+        let have_gone = std::mem::take(&mut self.have_gone);
+        (self.panes.values_mut().filter_map(|pane| pane.past.as_mut()).collect(), have_gone)
+    }
+
+    /// The server that these are panes of.
+    pub(super) fn server(&self) -> Option<&ServerId> {
+        self.server.as_ref()
     }
 
     /// Forgets what was judged by profiles that are no longer in force.
     pub(super) fn judge_anew(&mut self) {
         for pane in self.panes.values_mut() {
-            (pane.process, pane.screen) = (None, None);
+            (pane.process, pane.screen, pane.activity) = (None, None, None);
         }
     }
 
@@ -65,6 +82,9 @@ impl Recall {
 pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
+    pub(super) past: Option<Past>,
+    /// The text over time, of an agent of which nothing else is known.
+    pub(super) activity: Option<Activity>,
     hook: Option<Hook>,
     limit: Option<Limit>,
 }
@@ -89,6 +109,16 @@ impl Known {
         Self { pid, seen_at, facts, walked_at: seen_at, hold }
     }
 
+    /// Whether it is about the process that this pane has now.
+    pub(super) fn is_of(&self, pane: &PaneFacts) -> bool {
+        self.pid == pane.pid
+    }
+
+    /// What was found.
+    pub(super) fn into_facts(self) -> ProcessFacts {
+        self.facts
+    }
+
     /// Whether what was counted below the agent still stands: nothing was drawn since, and that is not long ago.
     pub(super) fn counts_stand(&self, pane: &PaneFacts, now: &Now) -> bool {
         let lasts = if self.facts.background_shells == Some(0) { NO_SHELLS_LAST } else { SHELLS_LAST };
@@ -111,6 +141,8 @@ impl Known {
         let lasts = match self.facts.liveness {
             Liveness::Alive => AGENT_LASTS,
             Liveness::Gone => NO_AGENT_LASTS,
+            // Somebody who is elsewhere may come back as silently as an agent ends.
+            Liveness::Unknown if self.facts.unclear == Some(Unclear::NotWatched) => AGENT_LASTS,
             Liveness::Unknown => return None,
         };
         let is_quiet = self.seen_at.at.since(pane.activity) >= STAMP_SETTLES;

@@ -32,12 +32,18 @@ fn is_executable(path: &Path) -> bool {
 
 /// The version that the package says in which a program lies; `None` if it lies in none of this name.
 pub fn packaged_version(program: &Path, package: &str) -> Option<String> {
+    Some(packaged_version_in(program, package)?.0)
+}
+
+/// The same, and the file that says it.
+pub(super) fn packaged_version_in(program: &Path, package: &str) -> Option<(String, PathBuf)> {
     let real = program.canonicalize().ok()?;
     for folder in real.ancestors().skip(1).take(MAX_UP) {
-        let Ok(Some(text)) = files::read_text(&folder.join("package.json"), MAX_PACKAGE_BYTES) else { continue };
+        let path = folder.join("package.json");
+        let Ok(Some(text)) = files::read_text(&path, MAX_PACKAGE_BYTES) else { continue };
         let Ok(described) = serde_json::from_str::<serde_json::Value>(&text) else { continue };
         if described["name"].as_str().is_some_and(|name| name.starts_with(package)) {
-            return described["version"].as_str().map(str::to_owned);
+            return Some((described["version"].as_str()?.to_owned(), path));
         }
     }
     None

@@ -67,8 +67,10 @@ struct Stat {
     comm: String,
     /// State letter.
     state: char,
+    /// The process that leads its session.
+    session: u32,
     /// Whether its process group is the one in the foreground of its terminal.
-    is_foreground: bool,
+    in_front: Option<bool>,
     /// Start time.
     start_ticks: u64,
     /// User and system time.
@@ -88,6 +90,8 @@ pub struct ProcessTable {
     stats: BTreeMap<u32, Stat>,
     /// Ids of the children, by parent.
     children: BTreeMap<u32, Vec<u32>>,
+    /// Ids of the members of sessions, by the process that leads it.
+    sessions: BTreeMap<u32, Vec<u32>>,
 }
 
 impl ProcessTable {
@@ -101,14 +105,15 @@ impl ProcessTable {
         let unreadable = |source| ProcError::Unreadable { path: root.to_owned(), source };
         let read_at_uptime = clock(ClockId::Boottime);
         let booted_at = booted_at();
-        let (stats, children) = (BTreeMap::new(), BTreeMap::new());
-        let mut table = Self { root: root.to_owned(), read_at_uptime, booted_at, stats, children };
+        let (stats, children, sessions) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut table = Self { root: root.to_owned(), read_at_uptime, booted_at, stats, children, sessions };
         for entry in fs::read_dir(root).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
             // A process that ended since the listing is not there any more, which is the truth.
             let Some(stat) = read_stat(root, pid) else { continue };
             table.children.entry(stat.ppid).or_default().push(pid);
+            table.sessions.entry(stat.session).or_default().push(pid);
             table.stats.insert(pid, stat);
         }
         if !table.stats.contains_key(&own) {
@@ -117,18 +122,27 @@ impl ProcessTable {
         Ok(table)
     }
 
-    /// The process and everything below it, parents before children, at most ten levels deep.
+    /// The process and everything below it, parents before children, at most ten levels deep. What belongs to its
+    /// session but lost its parent comes last: it may well draw on the terminal.
     ///
-    /// Program file and command line are read now, for these processes only; one that has ended since, or whose id has
-    /// another owner, has `None` for both.
+    /// Program file, command line and what changes are read now, for these processes only; one that has ended since, or
+    /// whose id has another owner, has no file and no line, and is not alive.
+    ///
+    /// Errors: `NoSuchProcess` if neither it nor anything of its session is there.
     pub fn below(&self, pid: u32) -> Result<Vec<Process>, ProcError> {
-        if !self.stats.contains_key(&pid) {
-            return Err(ProcError::NoSuchProcess(pid));
-        }
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
-        let mut level = vec![pid];
-        for depth in 0..=MAX_DEPTH {
+        self.walk(vec![pid], 0, &mut seen, &mut found);
+        for orphan in self.sessions.get(&pid).into_iter().flatten() {
+            self.walk(vec![*orphan], 1, &mut seen, &mut found);
+        }
+        if found.is_empty() { Err(ProcError::NoSuchProcess(pid)) } else { Ok(found) }
+    }
+
+    /// Adds processes and everything below them that was not seen yet, level by level.
+    fn walk(&self, from: Vec<u32>, depth: usize, seen: &mut BTreeSet<u32>, found: &mut Vec<Process>) {
+        let mut level = from;
+        for depth in depth..=MAX_DEPTH {
             let mut next = Vec::new();
             for pid in level {
                 let Some(stat) = self.stats.get(&pid) else { continue };
@@ -139,7 +153,20 @@ impl ProcessTable {
             }
             level = next;
         }
-        Ok(found)
+    }
+
+    /// Whether it is listed, or anything of its session is.
+    pub fn lists(&self, pid: u32) -> bool {
+        self.stats.contains_key(&pid) || self.sessions.contains_key(&pid)
+    }
+
+    /// Whether a process is listed that started at this time of day, give or take a moment.
+    pub fn has(&self, pid: u32, started_at: Timestamp) -> bool {
+        const LEEWAY_S: u64 = 3;
+        self.stats.get(&pid).is_some_and(|stat| {
+            let started = self.booted_at.saturating_add(since_boot(stat.start_ticks)).as_secs();
+            started.abs_diff(u64::try_from(started_at.secs()).unwrap_or(0)) <= LEEWAY_S
+        })
     }
 
     /// How long a process had been running when the table was read; time asleep counts.
@@ -155,9 +182,12 @@ impl ProcessTable {
 
     /// The process with what is read on demand.
     fn process(&self, pid: u32, depth: usize, stat: &Stat) -> Process {
-        let is_same = read_stat(&self.root, pid).is_some_and(|now| now.start_ticks == stat.start_ticks);
         let process = describe(&self.root, pid, depth, stat, self.booted_at);
-        if is_same { process } else { Process { exe: None, argv: None, ..process } }
+        // Last, so that all that was read before is of that process.
+        match read_stat(&self.root, pid).filter(|now| now.start_ticks == stat.start_ticks) {
+            Some(now) => Process { state: now.state, in_front: now.in_front, cpu_ticks: now.cpu_ticks, ..process },
+            None => Process { exe: None, argv: None, state: 'X', ..process },
+        }
     }
 }
 
@@ -176,7 +206,7 @@ fn describe(root: &Path, pid: u32, depth: usize, stat: &Stat, booted_at: Duratio
         argv: read_argv(&folder.join("cmdline")),
         comm: stat.comm.clone(),
         state: stat.state,
-        is_foreground: stat.is_foreground,
+        in_front: stat.in_front,
         start_ticks: stat.start_ticks,
         started_at: Timestamp::from_secs(i64::try_from(started_at.as_secs()).unwrap_or(i64::MAX)),
         cpu_ticks: stat.cpu_ticks,
@@ -214,6 +244,8 @@ pub struct Held {
     exe: Vec<u8>,
     /// Its command line.
     argv: Vec<u8>,
+    /// Whether it is in the foreground of its terminal.
+    in_front: Option<bool>,
 }
 
 impl Held {
@@ -233,15 +265,21 @@ impl Held {
         let is_same = stat.start_ticks == process.start_ticks
             && process.exe.as_ref() == Some(&path)
             && process.argv.as_ref() == Some(&words(&argv));
-        is_same.then_some(Self { dir, exe, argv })
+        is_same.then_some(Self { dir, exe, argv, in_front: process.in_front })
     }
 
-    /// Whether the process lives and runs the same program, file and arguments. What can't be read counts as `false`.
+    /// Whether the process lives, runs the same program, file and arguments, and has the terminal as before. What can't
+    /// be read counts as `false`.
     pub fn runs_the_same(&self) -> bool {
         let room = Vec::with_capacity(self.exe.len() + 1);
         // A process that has ended has no program file, not even before its parent has noticed.
         let has_file = readlinkat(&self.dir, "exe", room).is_ok_and(|exe| exe.as_bytes() == self.exe);
-        has_file && self.has_arguments().unwrap_or(false)
+        has_file && self.has_arguments().unwrap_or(false) && self.is_placed_as_before().unwrap_or(false)
+    }
+
+    /// Whether it still is, or is not, in the foreground.
+    fn is_placed_as_before(&self) -> Option<bool> {
+        Some(parse_stat_file(open_in(&self.dir, "stat")?)?.in_front == self.in_front)
     }
 
     /// Whether the command line is the same. A longer one shows by the byte for which there is room.
@@ -282,6 +320,12 @@ pub fn above(pid: u32) -> Vec<Process> {
 pub fn identity(pid: u32) -> Option<ProcessIdentity> {
     let stat = read_stat(Path::new("/proc"), pid).filter(|stat| is_live_state(stat.state))?;
     Some(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id: boot_id() })
+}
+
+/// Whether an id belongs to any process, also one that is hidden from us.
+pub fn is_taken(pid: u32) -> bool {
+    let id = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    id.is_some_and(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
 }
 
 /// Whether that very process still runs; `None` if it can't be told (a boot id is missing).
@@ -335,8 +379,9 @@ fn parse_stat(line: &str) -> Option<Stat> {
         ppid: u32::try_from(number(4)?).ok()?,
         comm,
         state: fields.first()?.chars().next()?,
+        session: u32::try_from(number(6)?).ok()?,
         // Without a terminal the eighth is -1, which is no number here.
-        is_foreground: number(8).is_some_and(|group| group > 0 && number(5) == Some(group)),
+        in_front: number(8).filter(|group| *group > 0).map(|group| number(5) == Some(group)),
         start_ticks: number(22)?,
         cpu_ticks: number(14)?.saturating_add(number(15)?),
     })
@@ -378,7 +423,8 @@ mod tests {
         for (pid, ppid, comm, state) in processes {
             let folder = dir.path().join(pid.to_string());
             fs::create_dir(&folder).unwrap();
-            let stat = format!("{pid} ({comm}) {state} {ppid} 1 1 0 -1 4194560 1 0 0 0 7 5 0 0 20 0 1 0 {pid}00 0 0");
+            let stat =
+                format!("{pid} ({comm}) {state} {ppid} {pid} {pid} 0 -1 4194560 1 0 0 0 7 5 0 0 20 0 1 0 {pid}00 0 0");
             fs::write(folder.join("stat"), stat).unwrap();
             fs::write(folder.join("cmdline"), format!("{comm}\0--flag\0")).unwrap();
         }

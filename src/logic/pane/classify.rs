@@ -10,7 +10,7 @@ use crate::logic::screen::composer::{self, BoxRows, Composer, NoBox};
 use crate::logic::screen::dialog::{self, Dialog};
 use crate::logic::screen::region::{self, Region};
 use crate::logic::screen::rule::{Context, Match, version_numbers};
-use crate::logic::screen::tail;
+use crate::logic::screen::{Shape, tail};
 use crate::logic::snapshot::PaneFacts;
 
 /// Priority of a draft against the rules: below a live dialog, above busy marks (text must not be added to it).
@@ -221,6 +221,12 @@ impl<'a> Judge<'a> {
         if self.facts.dead == Some(true) || (self.facts.dead.is_none() && says_dead) {
             let evidence = Evidence::new(Witness::Tmux, "pane_dead").with_line(region::shortened(last_row));
             return PaneVerdict::of(State::Absent, evidence);
+        }
+        if self.profile.screen.layout.shape == Shape::None {
+            self.wants_more = true;
+            let mut verdict = PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "screen-not-read"));
+            verdict.content_hash = Some(tail::content_hash(&self.profile.screen.layout, self.plain, last + 1).0);
+            return verdict;
         }
         let mut verdict = match composer::find(&self.profile.screen.layout, self.plain) {
             Ok(at) => self.judge_box(at, styled),

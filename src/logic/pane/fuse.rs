@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::identity::Unclear;
 use super::verdict::{Evidence, InputRow, Overlay, PaneVerdict, State, Witness};
 use crate::logic::hook::Heartbeat;
 use crate::logic::snapshot::PaneFacts;
@@ -46,13 +47,20 @@ pub struct ProcessFacts {
     pub agent: Option<String>,
     /// Its process id.
     pub agent_pid: Option<u32>,
-    /// Its version, by the path of its executable.
+    /// Its program file.
+    pub agent_exe: Option<String>,
+    /// When it started.
+    pub agent_started: Option<Timestamp>,
+    /// Its version, by the path of its executable or by its package.
     pub version: Option<String>,
     /// Whether it lives.
     pub liveness: Liveness,
+    /// Why it can't be told, or why an agent that lives can't be reached.
+    pub unclear: Option<Unclear>,
     /// Whether the foreground is a shell that waits.
     pub shell: bool,
-    /// Something else is alive under the pane (a launcher, a build): `Gone` is then no proof that nothing runs.
+    /// What else is alive under the pane (a launcher, a build), or where it leads: `Gone` is then no proof that nothing
+    /// runs.
     pub other: Option<String>,
     /// Background shells below the agent, where they could be counted.
     pub background_shells: Option<u32>,
@@ -64,6 +72,17 @@ pub struct ProcessFacts {
     pub child_cpu: Option<u64>,
     /// When the shells and the processor time were counted.
     pub counted_at: Option<Timestamp>,
+}
+
+impl ProcessFacts {
+    /// The agent's process for people: its id and its program file.
+    fn described(&self) -> Option<String> {
+        let pid = self.agent_pid?;
+        Some(match &self.agent_exe {
+            Some(exe) => format!("pid {pid} {exe}"),
+            None => format!("pid {pid}"),
+        })
+    }
 }
 
 /// What the agent's hooks wrote last (`heartbeat/<window>.json`, `protocol-facts` §3.11).
@@ -147,12 +166,18 @@ pub fn fuse(
         };
         return over(screen, State::Absent, Evidence::new(Witness::Tmux, "pane_dead").with_line(how), true);
     }
+    if let Some(why) = process.unclear.filter(|why| why.hides_screen()) {
+        let mut evidence = Evidence::new(Witness::Process, why.rule());
+        evidence.line = process.other.clone().or_else(|| process.described());
+        let agent = process.agent.clone();
+        return PaneVerdict { agent, ..over(screen, State::Unknown, evidence, true) };
+    }
     if process.liveness == Liveness::Gone {
         if let Some(other) = &process.other {
             let evidence = Evidence::new(Witness::Process, LIVE_DESCENDANT).with_line(other.clone());
             return over(screen, State::Unknown, evidence, true);
         }
-        let rule = if process.shell { "shell" } else { "pid-gone" };
+        let rule = if process.shell { "tree-empty-past-grace" } else { "pid-gone" };
         return over(screen, State::Absent, Evidence::new(Witness::Process, rule), true);
     }
     let mut verdict = screen;
@@ -160,14 +185,18 @@ pub fn fuse(
         verdict.agent = process.agent.clone().or(verdict.agent);
         verdict.agent_version = process.version.clone().or(verdict.agent_version);
         let mut evidence = Evidence::new(Witness::Process, "agent-alive");
-        evidence.line = process.agent_pid.map(|pid| format!("pid {pid}"));
+        evidence.line = process.described();
         let blank = verdict.evidence.iter().any(|reason| reason.rule == "blank-screen");
         if verdict.state == State::Unknown && blank {
             verdict.state = State::Empty;
         }
         verdict.evidence.push(evidence);
-    } else if verdict.agent.is_none() && process.shell {
-        verdict.evidence.push(Evidence::new(Witness::Process, "shell"));
+    } else if let Some(why) = process.unclear {
+        let mut evidence = Evidence::new(Witness::Process, why.rule());
+        evidence.line.clone_from(&process.other);
+        // Where the screen does not tell either, that is the reason to name.
+        let first = if verdict.state == State::Unknown { 0 } else { verdict.evidence.len() };
+        verdict.evidence.insert(first, evidence);
     }
     if matches!(verdict.state, State::Blocked | State::OverLimit) {
         if let Some(hook) = hook {
@@ -271,10 +300,17 @@ fn with_background(verdict: PaneVerdict, process: &ProcessFacts) -> PaneVerdict 
             }
             if verdict.state == State::WorkingBackground {
                 verdict.background = Some(count);
+                verdict.background_reliable = Some(true);
+                verdict.background_cpu = process.background_cpu;
+                verdict.background_oldest = process.background_oldest;
             }
             verdict
         }
-        _ => verdict,
+        _ => {
+            let mut verdict = verdict;
+            verdict.background_reliable = verdict.background.map(|_| false);
+            verdict
+        }
     }
 }
 
@@ -372,7 +408,7 @@ mod tests {
     #[test]
     fn a_frame_left_by_a_killed_agent_is_no_life() {
         let gone = ProcessFacts { liveness: Liveness::Gone, shell: true, ..ProcessFacts::default() };
-        check(&gone, None, screen(State::Idle, "input-blank"), (State::Absent, "shell"));
+        check(&gone, None, screen(State::Idle, "input-blank"), (State::Absent, "tree-empty-past-grace"));
         let building = ProcessFacts { other: Some("make".into()), ..gone };
         check(&building, None, screen(State::Idle, "input-blank"), (State::Unknown, "live-descendant"));
     }

@@ -4,15 +4,21 @@
 //! [`State::Empty`]; both cause no action. A screen is read in stages, the same live and offline ([`reader`]);
 //! [`judge_screen`] gives its verdict, and [`fuse()`] weighs that against tmux, the process tree and the hooks.
 
+pub mod activity;
 pub mod choice;
 pub mod classify;
+pub mod elsewhere;
 pub mod explain;
 pub mod fuse;
+pub mod history;
+pub mod identity;
 pub mod label;
 pub mod limit_stamp;
 pub mod process;
+pub mod process_rule;
 pub mod profile;
 pub mod reader;
+pub mod steady;
 pub mod verdict;
 pub mod witnesses;
 
@@ -20,9 +26,11 @@ pub use choice::Choice;
 pub use classify::{DIALOG_SHAPE, ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
 pub use explain::{Explanation, explain};
 pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background};
+pub use identity::Unclear;
 pub use label::{Grade, Label};
 pub use limit_stamp::{LimitStamp, OVER_LIMIT_STAMP, with_limit_stamp};
-pub use profile::{BusyPaste, PasteTraits, ProcessRule, Profile};
+pub use process_rule::ProcessRule;
+pub use profile::{BusyPaste, Hooks, PasteTraits, Profile};
 pub use reader::{Reader, Wanted, judge_capture};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
 pub use witnesses::WitnessSeen;

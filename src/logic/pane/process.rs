@@ -25,8 +25,8 @@ pub struct Process {
     pub comm: String,
     /// The state letter: `R`, `S`, `D`, `Z`, `T`, ...
     pub state: char,
-    /// Whether keys typed at its terminal reach it.
-    pub is_foreground: bool,
+    /// Whether it is in the foreground of its terminal, so that typed keys reach it; `None` without a terminal.
+    pub in_front: Option<bool>,
     /// When it started, in clock ticks since boot. With the pid and the boot, this is its identity.
     pub start_ticks: u64,
     /// The same as a time of day.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::choice::Choice;
+use crate::logic::time::Timestamp;
 
 /// Defines an enum whose values have one printed word each.
 macro_rules! words {
@@ -151,6 +152,8 @@ words! {
         Transcript = "transcript",
         /// The process tree.
         Process = "process",
+        /// What was seen before.
+        Memory = "memory",
     }
 }
 
@@ -258,9 +261,18 @@ pub struct PaneVerdict {
     /// Flavour of a limit, words joined by `_`, or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// Live background shells or monitors, by the footer.
+    /// Live background shells or monitors, counted in the process tree or by the footer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<u32>,
+    /// Whether those were counted in the process tree; else the count is the screen's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_reliable: Option<bool>,
+    /// Processor time of the counted shells and of all below them, in clock ticks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_cpu: Option<u64>,
+    /// When the oldest of the counted shells started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_oldest: Option<Timestamp>,
     /// Name of the profile that judged the screen; `None` where no agent was recognised. Always written.
     pub agent: Option<String>,
     /// The agent's version, where known. Always written.
@@ -293,6 +305,9 @@ impl PaneVerdict {
             reset_at: None,
             limit: None,
             background: None,
+            background_reliable: None,
+            background_cpu: None,
+            background_oldest: None,
             agent: None,
             agent_version: None,
             chip: None,

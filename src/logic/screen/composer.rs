@@ -88,6 +88,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
         Shape::Footed => footed::find(layout, rows),
         Shape::Barred => barred::find(layout, rows),
         Shape::Line => line::find(layout, rows),
+        Shape::None => Err(NoBox::NoRule),
     }
 }
 

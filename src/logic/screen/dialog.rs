@@ -38,6 +38,7 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<Dialog, &'static str> {
     match layout.shape {
         Shape::Barred => return barred::dialog(layout, rows),
         Shape::Line => return line::dialog(layout, rows),
+        Shape::None => return Err("screen-not-read"),
         Shape::Ruled | Shape::Open | Shape::Footed => {}
     }
     let Some(end) = rows.iter().rposition(|row| !is_blank_row(row)) else { return Err("blank-screen") };

@@ -42,6 +42,7 @@ pub fn items<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> Box<dyn 
         Shape::Footed => Box::new(footed::items(layout, rows, end)),
         Shape::Barred => Box::new(barred::items(layout, rows, end)),
         Shape::Line => Box::new(line::items(layout, rows, end)),
+        Shape::None => Box::new(std::iter::empty()),
     }
 }
 
@@ -69,6 +70,7 @@ pub fn status(layout: &Layout, rows: &[String], end: usize) -> Option<Item> {
         Shape::Footed => return footed::status(rows, end),
         Shape::Barred => return barred::items(layout, rows, end).next(),
         Shape::Line => return line::items(layout, rows, end).next(),
+        Shape::None => return None,
     }
     let at = rows[..end].iter().rposition(|row| indent(row) == Some(0))?;
     let wrapped = rows[at..end].iter().skip(1).take_while(|row| !row.trim_start().starts_with(layout.child)).count();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::logic::emit::clean::one_line;
 use crate::logic::ids::WindowName;
-use crate::logic::pane::LIVE_DESCENDANT;
 use crate::logic::pane::verdict::{PaneVerdict, State};
+use crate::logic::pane::{LIVE_DESCENDANT, Unclear};
 use crate::logic::snapshot::ReportText;
 use crate::logic::time::{Timestamp, age_text};
 
@@ -180,10 +180,12 @@ pub fn classify(now: Timestamp, worker: &Worker<'_>, records: Records<'_>, rules
     }
 }
 
-/// Whether the pane was read and something that is no agent runs in it, an editor or a build: nothing is wrong with it,
-/// and nothing can be said of its work.
+/// Whether the pane was read and something that is no agent runs in it: an editor or a build, a way to another place, a
+/// shell in which an agent may be about to start. Nothing is wrong with it, and nothing can be said of its work.
 fn runs_another_program(verdict: &PaneVerdict) -> bool {
-    verdict.state == State::Unknown && verdict.evidence.first().is_some_and(|reason| reason.rule == LIVE_DESCENDANT)
+    let rules = [LIVE_DESCENDANT, Unclear::NotWatched.rule(), Unclear::BootGrace.rule()];
+    let reason = verdict.evidence.first().map(|reason| reason.rule.as_str());
+    verdict.state == State::Unknown && reason.is_some_and(|rule| rules.contains(&rule))
 }
 
 /// The classes of a worker that is really idle.
@@ -390,9 +392,16 @@ mod tests {
 
     #[test]
     fn a_window_with_another_program_is_active_and_not_unread() {
-        let evidence = Evidence::new(Witness::Process, LIVE_DESCENDANT).with_line("vim");
-        let verdict = PaneVerdict::of(State::Unknown, evidence);
-        assert_eq!(outcome(&verdict, 90_000, None, None), Outcome::Active);
+        for (rule, expected) in [
+            (LIVE_DESCENDANT, Outcome::Active),
+            ("not-watched", Outcome::Active),
+            ("boot-grace", Outcome::Active),
+            ("agent-in-background", Outcome::Unclear),
+            ("proc-view-blind", Outcome::Unclear),
+        ] {
+            let verdict = PaneVerdict::of(State::Unknown, Evidence::new(Witness::Process, rule).with_line("vim"));
+            assert_eq!(outcome(&verdict, 90_000, None, None), expected, "{rule}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use nexus_watcher::logic::ids::{PaneId, PaneKey, WindowId, WindowName};
 use nexus_watcher::logic::snapshot::{PaneFacts, TmuxView};
 use nexus_watcher::logic::time::{Now, Timestamp};
 use nexus_watcher::sys::clock::Clock;
-use nexus_watcher::sys::processes::{Processes, Tree};
+use nexus_watcher::sys::processes::{Processes, Tree, Unseen};
 use nexus_watcher::sys::tmux::{
     Act, ActOutcome, ActRefusal, Capture, CaptureRequest, GuardedAct, Key, Tmux, TmuxError,
 };
@@ -398,9 +398,14 @@ impl std::fmt::Debug for SimProcesses {
 }
 
 impl Processes for SimProcesses {
-    fn tree(&self, pid: u32, now: &Now) -> Option<Tree> {
+    fn tree(&self, pid: u32, now: &Now) -> Result<Tree, Unseen> {
         let machine = self.0.borrow();
-        let pane = machine.pane(*machine.by_pid.get(&pid)?).filter(|pane| pane.dead.is_none())?;
-        Some(Tree { processes: vec![pane.program.process(pid)], age: now.uptime.saturating_sub(pane.started) })
+        let pane = machine.by_pid.get(&pid).and_then(|pane| machine.pane(*pane)).filter(|pane| pane.dead.is_none());
+        let pane = pane.ok_or(Unseen::Blind)?;
+        Ok(Tree {
+            processes: vec![pane.program.process(pid)],
+            age: now.uptime.saturating_sub(pane.started),
+            read_at: *now,
+        })
     }
 }

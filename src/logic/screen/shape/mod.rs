@@ -27,6 +27,8 @@ pub enum Shape {
     Barred,
     /// A line across the screen and right below it a prompt at the left edge.
     Line,
+    /// Nobody knows: nothing is found on it.
+    None,
 }
 
 impl Shape {
@@ -35,7 +37,7 @@ impl Shape {
     pub const fn is_read_from_the_bottom(self) -> bool {
         match self {
             Self::Ruled | Self::Open | Self::Footed => true,
-            Self::Barred | Self::Line => false,
+            Self::Barred | Self::Line | Self::None => false,
         }
     }
 }
