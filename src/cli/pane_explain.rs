@@ -42,9 +42,12 @@ pub(super) fn lines(explain: &Explain, verdict: &PaneVerdict) -> Vec<String> {
         None => lines.push("screen: not judged, since no profile is for what runs here".to_owned()),
     }
     if let Some(history) = &explain.history {
-        lines.push("history:".to_owned());
-        let changes = history.transitions().iter().rev();
-        lines.extend(none_if_empty(changes.map(|change| change_line(change, explain.at)).collect()));
+        let changes: Vec<String> =
+            history.transitions().iter().rev().map(|change| change_line(change, explain.at)).collect();
+        lines.push(
+            if changes.is_empty() { "history: no watcher has recorded this pane" } else { "history:" }.to_owned(),
+        );
+        lines.extend(changes);
     }
     lines
 }
@@ -97,12 +100,17 @@ fn region_lines(region: &RegionSeen, lines: &mut Vec<String>) {
 fn matched_line(matched: &Matched) -> String {
     let row = matched.row.map(|row| format!(" row={row}")).unwrap_or_default();
     let Matched { rule, region, line, priority, says, outcome, .. } = matched;
-    format!("  {rule} {region}{row} priority={priority} says {}; {outcome}: {line}", says.join(" "))
+    format!("  {rule} {region}{row} priority={priority} says {}; {outcome}: {line}", said(says))
+}
+
+/// What a rule says, for people.
+fn said(says: &[String]) -> String {
+    if says.is_empty() { "nothing".to_owned() } else { says.join(" ") }
 }
 
 /// A rule that nearly matched.
 fn near_lines(near: &Near) -> [String; 2] {
     let row = near.row.map(|row| format!(" row={row}")).unwrap_or_default();
     let Near { rule, region, says, percent, reason, line, .. } = near;
-    [format!("  {rule} {region}{row} {percent}% would say {}: {line}", says.join(" ")), format!("      {reason}")]
+    [format!("  {rule} {region}{row} {percent}% would say {}: {line}", said(says)), format!("      {reason}")]
 }

@@ -190,6 +190,8 @@ fn outcome(rule: &Rule, winner: &str, verdict: &PaneVerdict) -> String {
     let speaks_of_state = rule.votes.state.is_some() || rule.votes.overlay.is_some();
     if rule.id == winner {
         format!("decides: {}", verdict.state)
+    } else if said(&rule.votes).is_empty() {
+        "known, and says nothing of the state".to_owned()
     } else if speaks_of_state && verdict.state != State::Unknown {
         format!("outranked by {winner}")
     } else {
