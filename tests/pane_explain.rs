@@ -50,3 +50,33 @@ fn a_live_verdict_is_explained_for_people_and_for_programs() {
     let (code, said) = fleet.ng(&["pane-state", "keeper", "--explain"]);
     assert!(code == 0 && said.contains("witnesses:") && said.contains("screen"), "{said}");
 }
+
+#[test]
+fn the_stamp_of_a_usage_limit_holds_a_live_pane_until_its_agent_works_again() {
+    let fleet = Fleet::new();
+    fleet.orchestrator("");
+    let state = || fleet.ng(&["pane-state", "orchestrator"]).1.split(' ').next().unwrap_or_default().to_owned();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let write = |path: &str, text: String| {
+        let path = fleet.state(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    assert_eq!(state(), "state=idle");
+    let stamp = format!(r#"{{"ts":{},"reset_at":"3am_UTC","window":"orchestrator"}}"#, now - 60);
+    write("over-limit/orchestrator.json", stamp);
+    assert_eq!(state(), "state=over-limit");
+    let (_, said) = fleet.ng(&["pane-state", "orchestrator", "--explain"]);
+    assert!(said.contains("reset_at=3am_UTC") && said.contains("resets 3am_UTC; counts"), "{said}");
+    // A heartbeat of another pane of that name: the stamp may be that one's.
+    let beat = |pane: &str, at: u64, state: &str| {
+        format!(r#"{{"state":"{state}","last_activity":{at},"event":null,"window":"orchestrator","pane":"{pane}"}}"#)
+    };
+    write("heartbeat/orchestrator.json", beat("%99", now - 60, "idle_prompt"));
+    assert_eq!(state(), "state=idle");
+    let pane = fleet.tmux(&["display-message", "-p", "-t", &fleet.window("orchestrator"), "#{pane_id}"]);
+    write("heartbeat/orchestrator.json", beat(&pane, now - 60, "idle_prompt"));
+    assert_eq!(state(), "state=over-limit");
+    write("heartbeat/orchestrator.json", beat(&pane, now - 40, "busy"));
+    assert_eq!(state(), "state=idle", "it has worked since");
+}
