@@ -169,8 +169,8 @@ pub fn fuse(
     if let Some(why) = process.unclear.filter(|why| why.hides_screen()) {
         let mut evidence = Evidence::new(Witness::Process, why.rule());
         evidence.line = process.other.clone().or_else(|| process.described());
-        let agent = process.agent.clone();
-        return PaneVerdict { agent, ..over(screen, State::Unknown, evidence, true) };
+        let (agent, agent_version) = (process.agent.clone(), process.version.clone());
+        return PaneVerdict { agent, agent_version, ..over(screen, State::Unknown, evidence, true) };
     }
     if process.liveness == Liveness::Gone {
         if let Some(other) = &process.other {
