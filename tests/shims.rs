@@ -256,8 +256,75 @@ fn a_fixture_is_judged_with_the_heartbeat_that_is_given() {
     );
     assert!(ask(&["--heartbeat-file", "/no/such/file"]).out.starts_with("state=idle "));
     assert!(ask(&["--bg-shells", "2"]).out.starts_with("state=working-background "));
-    let unused = ask(&["--pane-pid", "7"]);
-    assert!(unused.out.starts_with("state=idle ") && unused.err.contains("--pane-pid"), "{}", unused.err);
+}
+
+#[test]
+fn every_override_of_a_fixture_does_what_it_says() {
+    let checkout = Checkout::new();
+    checkout.build("a tree/target/debug");
+    let screen = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/claude-2.1.332/idle-fresh--80x24.ansi");
+    let screen = screen.display().to_string();
+    let file = |name: &str, value: &Value| {
+        fs::write(checkout.path(name), value.to_string()).unwrap();
+        checkout.path(name).display().to_string()
+    };
+    let ask = |args: &[&str]| {
+        let args: Vec<&str> = ["--fixture", &screen].iter().chain(args).copied().collect();
+        let answer = checkout.run("pane-state.sh", &args, &[], "");
+        assert_eq!(answer.code, 0, "{}", answer.text());
+        answer.out
+    };
+    let is = |args: &[&str], state: &str| {
+        let out = ask(args);
+        assert!(out.starts_with(&format!("state={state} ")), "{args:?}: {out}");
+    };
+
+    // A turn's end counts for half an hour, another word of a hook for half a minute.
+    let ended = json!({"state": "busy", "last_activity": 1000, "last_turn_end": 1000, "window": "w3"});
+    let ended = file("ended.json", &ended);
+    is(&["--heartbeat-file", &ended, "--now", "2800"], "busy");
+    is(&["--heartbeat-file", &ended, "--now", "2801"], "idle");
+    is(&["--heartbeat-file", &ended, "--now", "2801", "--heartbeat-turn-end-staleness", "1801"], "busy");
+    is(&["--heartbeat-file", &ended, "--now", "1011", "--heartbeat-turn-end-staleness", "10"], "idle");
+
+    let paced = json!({"state": "idle_prompt", "last_activity": 1000, "window": "w3", "scheduled_wakeup_at": 9000});
+    let paced = file("paced.json", &paced);
+    is(&["--heartbeat-file", &paced, "--now", "1060"], "working-self-paced");
+    is(&["--heartbeat-file", &paced, "--now", "1061"], "idle");
+    is(&["--heartbeat-file", &paced, "--now", "1061", "--heartbeat-async-staleness", "61"], "working-self-paced");
+
+    let notice = "You've hit your weekly limit · resets 3am (UTC)";
+    let limit = json!({"ts": 1000, "session_id": "s", "error_type": "rate_limit", "error_message": notice,
+        "reset_at": "3am_UTC", "window": "w3", "hook_event_name": "StopFailure"});
+    let limit = file("limit.json", &limit);
+    is(&["--over-limit-file", &limit, "--now", "98200"], "over-limit");
+    assert!(ask(&["--over-limit-file", &limit, "--now", "98200"]).contains(" reset_at=3am_UTC limit=weekly "));
+    is(&["--over-limit-file", &limit, "--now", "98201"], "idle");
+    is(&["--over-limit-file", &limit, "--heartbeat-file", &ended, "--now", "2900"], "over-limit");
+    let later = json!({"state": "busy", "last_activity": 1001, "window": "w3", "session_id": "s"});
+    let later = file("later.json", &later);
+    is(&["--over-limit-file", &limit, "--heartbeat-file", &later, "--now", "2900"], "idle");
+    is(&["--over-limit-file", "/no/such/file"], "idle");
+
+    // What runs below a process that lives: an agent there is named, and so is that none is.
+    let agent = checkout.path("claude");
+    fs::copy("/bin/sleep", &agent).unwrap();
+    let mut child = std::process::Command::new(&agent).arg("1000").spawn().unwrap();
+    let pid = child.id().to_string();
+    let args = ["--pane-pid", pid.as_str(), "--bg-shells", "2", "--bg-cpu", "7", "--bg-oldest-start", "1000"];
+    let known = ask(&[&args[..], &["--explain"]].concat());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(known.starts_with("state=working-background "), "{known}");
+    assert!(known.contains(&format!("pid {pid}")) && known.contains("2 background shells, 7 ticks"), "{known}");
+    for bad in [["--bg-cpu", "many"], ["--pane-pid", "-1"], ["--now", "soon"], ["--heartbeat-staleness", "x"]] {
+        let args = ["--fixture", &screen, bad[0], bad[1]];
+        assert_eq!(checkout.run("pane-state.sh", &args, &[], "").code, 64, "{bad:?}");
+    }
+    for flag in ["--over-limit-file", "--bg-oldest-start", "--heartbeat-async-staleness", "--pane-pid"] {
+        let args = ["--fixture", &screen, flag];
+        assert_eq!(checkout.run("pane-state.sh", &args, &[], "").code, 64, "{flag} without a value");
+    }
 }
 
 #[test]

@@ -42,6 +42,7 @@ mod identity;
 mod look;
 pub mod observe;
 pub mod outside;
+mod past;
 mod perform;
 pub mod profiles;
 mod recall;
@@ -311,6 +312,9 @@ impl<T: Tmux + 'static> Daemon<T> {
             .filter(|need| *need != Need::InstallFailures || !self.courier.has_told())
             .collect();
         let mut snapshot = gather::gather(&self.out, &self.log, &now, &needs).await;
+        if !self.observes() {
+            past::write(&self.out);
+        }
         let asked = if snapshot.tmux == Gathered::NotAsked { &snapshot.target } else { &snapshot.tmux };
         match asked {
             Gathered::Got(_) => self.out.board.report(&now, Degraded::TmuxUnreachable, None),

@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use super::outside::Outside;
+use super::past;
 use super::recall::{Recall, Screen};
 use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
@@ -105,6 +106,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook, now.at);
         list.push(ObservedPane { facts: facts.clone(), verdict });
     }
+    past::weigh(out, &view.server, &mut list, now);
     Ok(list)
 }
 

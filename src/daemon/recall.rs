@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::past::Past;
 use crate::logic::ids::{PaneId, ServerId, WindowName};
 use crate::logic::pane::activity::Activity;
 use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
@@ -37,6 +38,8 @@ const SAME_TEXT_LASTS: Duration = Duration::from_secs(30);
 pub(super) struct Recall {
     server: Option<ServerId>,
     panes: HashMap<PaneId, Remembered>,
+    /// Panes have gone since that was last asked.
+    have_gone: bool,
 }
 
 impl Recall {
@@ -45,10 +48,18 @@ impl Recall {
         if self.server.as_ref() != Some(&view.server) {
             self.panes.clear();
             self.server = Some(view.server.clone());
+            self.have_gone = true;
         }
         if self.panes.len() > view.panes.len() {
             self.panes.retain(|id, _| view.panes.iter().any(|pane| pane.pane == *id));
+            self.have_gone = true;
         }
+    }
+
+    /// What was there before, of every pane that was judged, and whether panes have gone since the last call.
+    pub(super) fn pasts(&mut self) -> (Vec<&mut Past>, bool) {
+        let have_gone = std::mem::take(&mut self.have_gone);
+        (self.panes.values_mut().filter_map(|pane| pane.past.as_mut()).collect(), have_gone)
     }
 
     /// The server that these are panes of.
@@ -74,6 +85,7 @@ impl Recall {
 pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
+    pub(super) past: Option<Past>,
     /// The text over time, of an agent of which nothing else is known.
     pub(super) activity: Option<Activity>,
     hook: Option<Hook>,

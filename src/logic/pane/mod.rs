@@ -10,6 +10,7 @@ pub mod classify;
 pub mod elsewhere;
 pub mod explain;
 pub mod fuse;
+pub mod history;
 pub mod identity;
 pub mod label;
 pub mod limit_stamp;
@@ -17,6 +18,7 @@ pub mod process;
 pub mod process_rule;
 pub mod profile;
 pub mod reader;
+pub mod steady;
 pub mod verdict;
 pub mod witnesses;
 

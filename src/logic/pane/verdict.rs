@@ -152,6 +152,8 @@ words! {
         Transcript = "transcript",
         /// The process tree.
         Process = "process",
+        /// What was seen before.
+        Memory = "memory",
     }
 }
 

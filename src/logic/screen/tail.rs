@@ -65,12 +65,12 @@ fn marked<'a>(layout: &'a Layout, rows: &'a [String], end: usize) -> impl Iterat
 pub fn status(layout: &Layout, rows: &[String], end: usize) -> Option<Item> {
     let end = without_nudges(layout, rows, end);
     match layout.shape {
-        Shape::None => return None,
         Shape::Ruled => {}
         Shape::Open => return open::status(rows, end),
         Shape::Footed => return footed::status(rows, end),
         Shape::Barred => return barred::items(layout, rows, end).next(),
         Shape::Line => return line::items(layout, rows, end).next(),
+        Shape::None => return None,
     }
     let at = rows[..end].iter().rposition(|row| indent(row) == Some(0))?;
     let wrapped = rows[at..end].iter().skip(1).take_while(|row| !row.trim_start().starts_with(layout.child)).count();

@@ -1,0 +1,75 @@
+//! What each pane was before: takes in the verdicts of a sweep, keeps them steady, and writes what changed of them. Begins with what an
+//! earlier run of the watcher wrote of the same pane.
+
+use super::outside::Outside;
+use crate::logic::ids::{PaneKey, ServerId};
+use crate::logic::pane::history::{History, Record};
+use crate::logic::pane::{PaneVerdict, steady};
+use crate::logic::snapshot::{ObservedPane, PaneFacts};
+use crate::logic::time::Now;
+use crate::sys::files::StateDir;
+use crate::sys::pane_history;
+
+/// What is remembered of one pane's past.
+#[derive(Debug)]
+pub(super) struct Past {
+    record: Record,
+    steady: steady::Memory,
+    /// It is not written as it is.
+    is_unwritten: bool,
+}
+
+impl Past {
+    /// What is known of a pane that was not seen before.
+    pub(super) fn begin(state: &StateDir, server: &ServerId, facts: &PaneFacts) -> Self {
+        let key = PaneKey { server: server.clone(), pane: facts.pane };
+        // A record that can't be read is of no more use than none.
+        let record = pane_history::read(state, &key).ok().flatten().unwrap_or_else(|| Record {
+            key,
+            window: facts.window_name.clone(),
+            transitions: History::default(),
+            silent: None,
+        });
+        Self { record, steady: steady::Memory::default(), is_unwritten: false }
+    }
+
+    /// Takes in a look at the pane; what is to be reported of it.
+    fn look(&mut self, facts: &PaneFacts, verdict: PaneVerdict, now: &Now) -> PaneVerdict {
+        let (memory, verdict) = std::mem::take(&mut self.steady).step(verdict, facts.activity, now);
+        self.steady = memory;
+        if self.record.transitions.note(&verdict, now.at) {
+            self.record.window.clone_from(&facts.window_name);
+            self.is_unwritten = true;
+        }
+        verdict
+    }
+}
+
+/// Weighs what a sweep saw against what was seen before.
+pub(super) fn weigh<T>(out: &Outside<T>, server: &ServerId, panes: &mut [ObservedPane], now: &Now) {
+    let mut recall = out.observer.recall.borrow_mut();
+    for ObservedPane { facts, verdict } in panes {
+        let past = recall.pane(facts.pane).past.get_or_insert_with(|| Past::begin(&out.state, server, facts));
+        *verdict = past.look(facts, verdict.clone(), now);
+    }
+}
+
+/// Writes what changed since the last call. What can't be written is tried again at the next one.
+pub(super) fn write<T>(out: &Outside<T>) {
+    let mut recall = out.observer.recall.borrow_mut();
+    let (mut panes, have_gone) = recall.pasts();
+    panes.sort_unstable_by_key(|past| past.record.key.pane);
+    for past in panes.iter_mut().filter(|past| past.is_unwritten) {
+        match pane_history::write(&out.state, &past.record) {
+            Ok(()) => past.is_unwritten = false,
+            // That the state directory can't be written is said by the loop, once.
+            Err(error) => tracing::debug!(%error, pane = %past.record.key.pane, "its history can't be written"),
+        }
+    }
+    if have_gone {
+        let left: Vec<_> = panes.iter().map(|past| past.record.key.pane).collect();
+        if let Err(error) = pane_history::keep_only(&out.state, &left) {
+            tracing::debug!(%error, "histories of panes that have gone can't be removed");
+        }
+    }
+}
