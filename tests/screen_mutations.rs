@@ -7,7 +7,7 @@
 //! `NEXUS_MUTATIONS` is the number of variations a screen (200 where a number of runs is asked for, fewer in CI); a
 //! failure names the seed, which alone makes the same screen again.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't read its captures has to stop")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that can't read its captures has to stop")]
 
 #[path = "support/captures.rs"]
 #[expect(dead_code, reason = "other tests read more of a capture")]
