@@ -178,10 +178,11 @@ pub fn fuse(
     if let Then::Nobody(state) = row.then {
         let mut verdict = over(screen, state, reason);
         // What the screen shows is nobody's, but what is known of it stays.
-        let agent = process.agent.clone().filter(|_| process.unclear.is_some());
+        let known = |what: &Option<String>| what.clone().filter(|_| process.unclear.is_some());
         let bare = PaneVerdict::of(state, Evidence::new(Witness::Screen, ""));
         verdict = PaneVerdict {
-            agent,
+            agent: known(&process.agent),
+            agent_version: known(&process.version),
             evidence: verdict.evidence,
             content_hash: verdict.content_hash,
             mode: verdict.mode,
