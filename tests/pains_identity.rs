@@ -280,6 +280,7 @@ async fn an_agent_that_was_replaced_in_place_lives_and_keeps_its_version() {
     let verdict = scene.expect(pane, State::Idle, "").await;
     assert_eq!(who(&verdict), (Some("claude"), Some("2.1.310")));
     fs::remove_file(scene.server.path(&format!("{package}/bin/claude.exe"))).unwrap();
+    scene.copy("/bin/cat", &format!("{package}/bin/claude.exe"));
     describe("2.1.320");
     scene.later = Duration::from_secs(200);
     assert_eq!(who(&scene.expect(pane, State::Idle, "").await), (Some("claude"), Some("2.1.310")));

@@ -18,7 +18,7 @@ impl Observer {
     pub(crate) fn processes(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
         let proven = |known: &mut Known| known.proven(facts, now).cloned();
         let known = self.recall.borrow_mut().pane(facts.pane).process.as_mut().and_then(proven);
-        known.unwrap_or_else(|| self.walked(facts, now))
+        known.unwrap_or_else(|| self.walked(facts, None, now))
     }
 
     /// The same for a sweep: a pane in which nothing moves is not looked into each time.
@@ -37,14 +37,24 @@ impl Observer {
         screen: &PaneVerdict,
         now: &Now,
     ) -> ProcessFacts {
-        let stands = |known: &Known| known.counts_stand(facts, now);
-        if process.liveness != Liveness::Alive
-            || !pane::weighs_background(screen)
-            || self.recall.borrow_mut().pane(facts.pane).process.as_ref().is_some_and(stands)
-        {
+        if process.liveness != Liveness::Alive {
             return process;
         }
-        self.walked(facts, now)
+        let stands = {
+            let mut recall = self.recall.borrow_mut();
+            match recall.pane(facts.pane).process.as_mut() {
+                Some(known) if !pane::weighs_background(screen) => {
+                    known.forget_text();
+                    true
+                }
+                Some(known) => known.counts_stand(facts, screen.content_hash, now),
+                None => !pane::weighs_background(screen),
+            }
+        };
+        if stands {
+            return process;
+        }
+        self.walked(facts, screen.content_hash, now)
     }
 
     /// The profile to judge a pane's screen by.
@@ -59,15 +69,16 @@ impl Observer {
         }
     }
 
-    /// Walks the process tree of a pane and remembers what it says.
-    fn walked(&self, facts: &PaneFacts, now: &Now) -> ProcessFacts {
+    /// Walks the process tree of a pane and remembers what it says, for a screen with this text.
+    fn walked(&self, facts: &PaneFacts, text: Option<u64>, now: &Now) -> ProcessFacts {
         let before = {
             let mut recall = self.recall.borrow_mut();
             let known = recall.pane(facts.pane).process.take();
             known.filter(|known| known.is_of(facts)).map(Known::into_facts)
         };
         let (found, seen_at, hold) = self.walk(facts, before.as_ref(), now);
-        self.recall.borrow_mut().pane(facts.pane).process = Some(Known::new(facts.pid, seen_at, found.clone(), hold));
+        let known = Known::new(facts.pid, seen_at, found.clone(), hold).with_text(text);
+        self.recall.borrow_mut().pane(facts.pane).process = Some(known);
         found
     }
 

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::past::Past;
+use super::session::Session;
 use crate::logic::ids::{PaneId, ServerId, WindowName};
 use crate::logic::pane::activity::Activity;
+use crate::logic::pane::sanity;
 use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
@@ -25,16 +27,21 @@ const AGENT_LASTS: Duration = Duration::from_secs(10);
 /// How long such a pane is believed to run none: one that starts without a word is noticed after this.
 const NO_AGENT_LASTS: Duration = Duration::from_secs(30);
 
-/// How long what was counted below an agent stands while nothing is drawn: no shells, and some. One that ends may be
+/// How long what was counted below an agent stands while its text is the same: no shells, and some. One that ends may be
 /// silent; one that starts is not, since the agent has a turn for it.
 const NO_SHELLS_LAST: Duration = Duration::from_secs(120);
 const SHELLS_LAST: Duration = Duration::from_secs(10);
+
+/// How long it stands at most while things are drawn, though the text looks the same: two turns can end in the same words.
+const SAME_TEXT_LASTS: Duration = Duration::from_secs(30);
 
 /// The panes of one server.
 #[derive(Debug, Default)]
 pub(super) struct Recall {
     server: Option<ServerId>,
     panes: HashMap<PaneId, Remembered>,
+    /// What was reported of all of them.
+    pub(super) fleet: sanity::Memory,
     /// Panes have gone since that was last asked.
     have_gone: bool,
 }
@@ -44,6 +51,7 @@ impl Recall {
     pub(super) fn keep(&mut self, view: &TmuxView) {
         if self.server.as_ref() != Some(&view.server) {
             self.panes.clear();
+            self.fleet = sanity::Memory::default();
             self.server = Some(view.server.clone());
             self.have_gone = true;
         }
@@ -83,6 +91,7 @@ pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
     pub(super) past: Option<Past>,
+    pub(super) session: Option<Session>,
     /// The text over time, of an agent of which nothing else is known.
     pub(super) activity: Option<Activity>,
     hook: Option<Hook>,
@@ -99,6 +108,8 @@ pub(super) struct Known {
     facts: ProcessFacts,
     /// When the whole tree was walked. What was counted below the agent is of then.
     walked_at: Now,
+    /// The text that was on the screen then, if it was counted for one.
+    text: Option<u64>,
     /// The agent, and what is between it and the pane. What else runs in the tree is not watched, so what is derived from
     /// it is kept only as long as [`Known::counts_stand`].
     hold: Option<Box<dyn Hold>>,
@@ -106,7 +117,7 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn new(pid: Option<u32>, seen_at: Now, facts: ProcessFacts, hold: Option<Box<dyn Hold>>) -> Self {
-        Self { pid, seen_at, facts, walked_at: seen_at, hold }
+        Self { pid, seen_at, facts, walked_at: seen_at, text: None, hold }
     }
 
     /// Whether it is about the process that this pane has now.
@@ -119,11 +130,24 @@ impl Known {
         self.facts
     }
 
-    /// Whether what was counted below the agent still stands: nothing was drawn since, and that is not long ago.
-    pub(super) fn counts_stand(&self, pane: &PaneFacts, now: &Now) -> bool {
+    /// The same, counted for a screen with this text.
+    pub(super) fn with_text(self, text: Option<u64>) -> Self {
+        Self { text, ..self }
+    }
+
+    /// After a screen on which a turn runs: the same text later is not the same end.
+    pub(super) fn forget_text(&mut self) {
+        self.text = None;
+    }
+
+    /// Whether what was counted below the agent still stands: the text of the screen is that for which it was counted, or
+    /// nothing was drawn since, and that is not long ago. A clock in a status line is drawn without an end.
+    pub(super) fn counts_stand(&self, pane: &PaneFacts, text: Option<u64>, now: &Now) -> bool {
         let lasts = if self.facts.background_shells == Some(0) { NO_SHELLS_LAST } else { SHELLS_LAST };
         let is_quiet = self.walked_at.at.since(pane.activity) >= STAMP_SETTLES;
-        self.pid == pane.pid && is_quiet && now.uptime.saturating_sub(self.walked_at.uptime) < lasts
+        let is_same = text.is_some() && text == self.text;
+        let age = now.uptime.saturating_sub(self.walked_at.uptime);
+        self.pid == pane.pid && age < lasts && (is_quiet || (is_same && age < SAME_TEXT_LASTS))
     }
 
     /// What it says, if the very processes that say it still run the same programs.
@@ -272,20 +296,27 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_stands_while_nothing_is_drawn_and_shorter_if_there_was_something() {
-        for (shells, activity, pid, now, stands) in [
-            (Some(0), 99, 7, 219, true),
-            (Some(0), 99, 7, 220, false),
-            (Some(0), 100, 7, 101, false),
-            (Some(0), 90, 8, 101, false),
-            (Some(1), 99, 7, 109, true),
-            (Some(1), 99, 7, 110, false),
-            (None, 99, 7, 110, false),
+    fn what_was_counted_stands_while_the_text_is_the_same_and_shorter_if_there_was_something() {
+        for (shells, activity, pid, text, now, stands) in [
+            (Some(0), 99, 7, None, 219, true),
+            (Some(0), 99, 7, None, 220, false),
+            (Some(0), 100, 7, None, 101, false),
+            (Some(0), 129, 7, Some(5), 129, true),
+            (Some(0), 130, 7, Some(5), 130, false),
+            (Some(0), 100, 7, Some(6), 101, false),
+            (Some(0), 90, 8, Some(5), 101, false),
+            (Some(1), 99, 7, None, 109, true),
+            (Some(1), 99, 7, Some(5), 110, false),
+            (None, 99, 7, None, 110, false),
         ] {
             let found = ProcessFacts { background_shells: shells, ..ProcessFacts::default() };
-            let mut known = Known::new(Some(7), at(100), found, Some(Box::new(Fixed(true))));
+            let mut known = Known::new(Some(7), at(100), found, Some(Box::new(Fixed(true)))).with_text(Some(5));
             assert!(known.proven(&facts(activity, 7), &at(now)).is_some(), "the agent itself is still there");
-            assert_eq!(known.counts_stand(&facts(activity, pid), &at(now)), stands, "{shells:?} {activity} {now}");
+            assert_eq!(
+                known.counts_stand(&facts(activity, pid), text, &at(now)),
+                stands,
+                "{shells:?} {activity} {now}"
+            );
         }
     }
 

@@ -19,8 +19,8 @@ pub use crate::logic::pane::process::Process;
 use crate::logic::pane::process::is_live_state;
 use crate::logic::time::Timestamp;
 
-/// Deepest level below a pane's process that is followed.
-const MAX_DEPTH: usize = 10;
+/// Deepest level below a pane's process that is followed: deeper than any stack of wrappers.
+const MAX_DEPTH: usize = 64;
 /// Most processes above one that are followed.
 const MAX_ABOVE: usize = 32;
 /// Most bytes of a command line that are read.
@@ -122,7 +122,7 @@ impl ProcessTable {
         Ok(table)
     }
 
-    /// The process and everything below it, parents before children, at most ten levels deep. What belongs to its
+    /// The process and everything below it, parents before children, at most 64 levels deep. What belongs to its
     /// session but lost its parent comes last: it may well draw on the terminal.
     ///
     /// Program file, command line and what changes are read now, for these processes only; one that has ended since, or
@@ -537,7 +537,7 @@ mod tests {
     fn a_loop_of_parents_and_a_deep_tree_end() {
         let dir = fake(&[(1, 2, "a", 'S'), (2, 1, "b", 'S')]);
         assert_eq!(ProcessTable::read_at(dir.path(), 1).unwrap().below(1).unwrap().len(), 2);
-        let chain: Vec<_> = (1..=30).map(|pid| (pid, pid - 1, "x", 'S')).collect();
+        let chain: Vec<_> = (1..=90).map(|pid| (pid, pid - 1, "x", 'S')).collect();
         assert_eq!(ProcessTable::read_at(fake(&chain).path(), 1).unwrap().below(1).unwrap().len(), MAX_DEPTH + 1);
     }
 

@@ -34,7 +34,7 @@ fn places(process: &Process) -> Vec<PathBuf> {
     let exe = process.exe.as_deref().filter(|_| !process.is_replaced);
     let program = process.exe.as_deref().map_or("", base);
     let script = script(program, argv).map(|(_, script)| script);
-    let named = argv.first().map(String::as_str).filter(|name| name.starts_with('/'));
+    let named = argv.first().map(String::as_str).filter(|name| script.is_some() && name.starts_with('/'));
     let found = [script, exe, named].into_iter().flatten().filter_map(|file| absolute(process.pid, file));
     found.collect()
 }

@@ -133,6 +133,11 @@ pub fn without_agent(tree: &[Process], age: Duration, before: Option<&ProcessFac
     if let Some(other) = other {
         return ProcessFacts { liveness: Liveness::Gone, other: Some(other.comm.clone()), ..ProcessFacts::default() };
     }
+    // Where others' processes are hidden, the terminal may be in the hands of somebody who is not on the list.
+    let holds = |in_front: bool| live().any(|process| process.in_front == Some(in_front));
+    if holds(false) && !holds(true) {
+        return Unclear::Indeterminate.alone();
+    }
     let was_here = before.is_some_and(|before| match (before.agent_started, before.counted_at) {
         (Some(started), Some(counted)) => counted.since(started) >= SETTLED,
         _ => false,
@@ -220,6 +225,20 @@ mod tests {
         check(&tree, old(), None, (Liveness::Unknown, Some(Unclear::Indeterminate), Some("sudo"), false));
         let other_user = [Process { exe: None, ..shell() }];
         check(&other_user, old(), None, (Liveness::Gone, None, None, true));
+    }
+
+    #[test]
+    fn a_terminal_in_hidden_hands_is_no_proof() {
+        let waits = Process { in_front: Some(false), ..shell() };
+        check(
+            std::slice::from_ref(&waits),
+            old(),
+            Some(&before(99)),
+            (Liveness::Unknown, Some(Unclear::Indeterminate), None, false),
+        );
+        check(&[waits, process(11, 10, Some("/usr/bin/dash"), "sh")], old(), None, (Liveness::Gone, None, None, true));
+        let without_terminal = Process { in_front: None, ..shell() };
+        check(&[without_terminal], old(), None, (Liveness::Gone, None, None, true));
     }
 
     #[test]
