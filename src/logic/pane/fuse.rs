@@ -17,6 +17,8 @@ use crate::logic::time::Timestamp;
 const REPAINT: Duration = Duration::from_secs(3);
 /// Rule of a pane in which no agent runs, but something else does.
 pub const LIVE_DESCENDANT: &str = "live-descendant";
+/// Rule of a pane whose process is not there, nor anything of its session.
+pub const PID_GONE: &str = "pid-gone";
 /// How long a turn's end counts, where the hook recorded one.
 const TURN_END_FRESH: Duration = Duration::from_secs(1800);
 /// How old a hook may be for its declared waits to count.
@@ -177,7 +179,7 @@ pub fn fuse(
             let evidence = Evidence::new(Witness::Process, LIVE_DESCENDANT).with_line(other.clone());
             return over(screen, State::Unknown, evidence, true);
         }
-        let rule = if process.shell { "tree-empty-past-grace" } else { "pid-gone" };
+        let rule = if process.shell { "tree-empty-past-grace" } else { PID_GONE };
         return over(screen, State::Absent, Evidence::new(Witness::Process, rule), true);
     }
     let mut verdict = screen;
