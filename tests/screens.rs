@@ -171,6 +171,61 @@ fn a_live_dialog_says_what_it_offers_and_what_enter_would_choose() {
     assert_eq!(labels, [("Red hot", true), ("Green", false)]);
 }
 
+#[test]
+fn an_explanation_is_of_the_verdict_and_of_the_rows_of_the_screen() {
+    let profiles = Profiles::builtin().unwrap();
+    let mut near = 0;
+    // How near each silent rule came takes long without optimisation.
+    for screen in screens().iter().step_by(15) {
+        let profile = profiles.get(&screen.label.agent).unwrap();
+        let (facts, plain) = (screen.label.facts(), screen.capture.plain());
+        let wanted = pane::wanted_style(profile, plain).filter(|_| screen.capture.has_colour());
+        let styled = wanted.map(|(first, last)| (first, screen.capture.styled(first, last)));
+        let styled = styled.as_ref().map(|(first, rows)| (*first, rows.as_slice()));
+        let (verdict, explanation) = pane::explain(profile, &facts, plain, styled);
+        assert_eq!(verdict, judge_whole(profile, &facts, &screen.capture), "{}", screen.name);
+        let is_rule = |id: &str| profile.screen.rules.iter().any(|rule| rule.id == id);
+        let decided = &verdict.evidence[0].rule;
+        if is_rule(decided) {
+            let found = explanation.matched.iter().find(|matched| matched.rule == *decided);
+            assert!(found.is_some_and(|found| found.outcome.starts_with("decides")), "{}: {decided}", screen.name);
+        }
+        for (first, last) in explanation.regions.iter().filter_map(|region| region.rows) {
+            assert!(first <= last && last < plain.len(), "{}: {first}-{last} of {}", screen.name, plain.len());
+        }
+        for region in explanation.regions.iter().filter(|region| region.region == "footer") {
+            let (first, last) = region.rows.unwrap();
+            let rows = plain[first..=last].iter().filter(|row| !row.trim().is_empty()).count();
+            let is_cut = region.lines[0].ends_with("are left out)");
+            assert!(is_cut || rows == region.lines.len(), "{}: {region:?}", screen.name);
+        }
+        for nearly in &explanation.nearest {
+            assert!(explanation.matched.iter().all(|matched| matched.rule != nearly.rule), "{}", screen.name);
+            near += 1;
+        }
+    }
+    assert!(near > 20, "only {near} rules nearly matched");
+}
+
+#[test]
+fn an_explanation_names_what_kept_a_rule_silent() {
+    let claude = claude();
+    let check = |version: Option<&str>, capture: &Capture, id: &str, reason: &str| {
+        let facts = ScreenFacts::default().with_version(version.map(str::to_owned));
+        let (_, explanation) = pane::explain(&claude, &facts, capture.plain(), None);
+        let found = explanation.nearest.iter().find(|near| near.rule == id);
+        assert!(found.is_some_and(|near| near.reason.contains(reason)), "{id}: {:?}", explanation.nearest);
+    };
+    // A footer that was worded anew.
+    let anew = drawn("● Working.", EMPTY_BOX, "  ⏸ manual mode on · esc to halt");
+    check(None, &anew, "claude-footer-interrupt", "\"to halt\" instead of");
+    // A rule for other versions, and one for a box without the agent's cursor, which a screen without colours can't show.
+    let silent = drawn("❯ go", EMPTY_BOX, "  main | 12%\n  ⏵⏵ bypass permissions on (shift+tab to cycle)");
+    check(Some("2.0.77"), &silent, "claude-turn-without-end", "for versions from 2.1.0; this is 2.0.77");
+    let help = drawn("● Done.", EMPTY_BOX, "  ! for shell mode   esc esc to clear\n  / for commands   shift+tab");
+    check(None, &help, "claude-help-without-cursor", "no colour tells where it is");
+}
+
 /// The verdict on the whole screen at once.
 fn judge_whole(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> PaneVerdict {
     let wanted = pane::wanted_style(profile, capture.plain()).filter(|_| capture.has_colour());

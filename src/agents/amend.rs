@@ -205,3 +205,55 @@ pub(super) fn form(path: &Path, error: &serde_yaml::Error) -> FileProblem {
     let what = said.split(" at line ").next().unwrap_or(&said);
     FileProblem::of(path, line, format!("{what}; see docs/adding-an-agent.md for the form"))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROFILE: &str =
+        "name: x\nscreen:\n  prompt: '>'\n  rules:\n    - {id: a, region: tail, literal: b, why: c}\n";
+
+    /// Lines that amendments are made of, and some that they are not.
+    fn line() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("amends: x".to_owned()),
+            Just("add:".to_owned()),
+            Just("  - {id: z, region: footer, regex: '(', says: {state: busy}, why: w}".to_owned()),
+            Just("change: {a: {literal: c, regex: null}}".to_owned()),
+            Just("change: {a: {}}".to_owned()),
+            Just("remove: [a, a]".to_owned()),
+            Just("set: {screen: {prompt: 'x', rules: 1}, name: y}".to_owned()),
+            Just("set: {screen: null}".to_owned()),
+            Just("made_for: 3".to_owned()),
+            Just("? [1]".to_owned()),
+            Just("&a [*a]".to_owned()),
+            ".{0,20}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_an_amendment_panic(lines in proptest::collection::vec(line(), 0..7)) {
+            let (path, text) = (Path::new("f.yml"), lines.join("\n"));
+            if let Ok(true) = is_amendment(path, &text)
+                && let Ok(amendment) = parse(path, &text)
+                && let Err(problem) = apply(path, &text, amendment, PROFILE)
+            {
+                prop_assert!(problem.to_string().starts_with("f.yml"), "{problem}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_one_kind_takes_the_place_of_the_other_and_nothing_takes_a_key_out() {
+        let text = "amends: x\nchange: {a: {regex: 'd', why: e, region: null}}\n";
+        let amendment = parse(Path::new("f"), text).unwrap();
+        let (profile, done) = apply(Path::new("f"), text, amendment, PROFILE).unwrap();
+        let value: Value = serde_yaml::from_str(&profile).unwrap();
+        let rule = &value["screen"]["rules"][0];
+        assert_eq!((rule["regex"].as_str(), rule.get("literal"), rule.get("region")), (Some("d"), None, None));
+        assert_eq!(done.summary(), "changes a");
+    }
+}

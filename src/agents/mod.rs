@@ -142,9 +142,13 @@ impl Profiles {
         has_rule.or_else(|| self.iter().next())
     }
 
-    /// The profile of the process with this executable and these arguments (the first is the program's name).
+    /// The profile of the process with this executable and these arguments (the first is the program's name). What an
+    /// operator wrote whole is meant for that very program, so it goes before what is built in.
     pub fn of_process(&self, exe: &str, argv: &[String]) -> Option<&Arc<Profile>> {
-        self.iter().find(|profile| profile.process.is_match(exe, argv))
+        let is_own = |source: &Source| source.origin != Origin::BuiltIn;
+        let own = self.list.iter().filter(|(_, source)| is_own(source));
+        let built_in = self.list.iter().filter(|(_, source)| !is_own(source));
+        own.chain(built_in).map(|(profile, _)| profile).find(|profile| profile.process.is_match(exe, argv))
     }
 }
 

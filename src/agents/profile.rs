@@ -165,6 +165,8 @@ struct RawScreenRules {
     tick: char,
     #[serde(default)]
     completes: String,
+    #[serde(default)]
+    heads: String,
     #[serde(default = "nothing")]
     child: char,
     hint: String,
@@ -411,6 +413,7 @@ impl Check<'_> {
             option_cursor: raw.option_cursor,
             tick: raw.tick,
             completes: raw.completes,
+            heads: raw.heads,
             child: raw.child,
             hint: self.pattern("screen.hint", &raw.hint, &[])?,
             picker: self.optional("screen.picker", raw.picker.as_deref(), &["name"])?,

@@ -117,7 +117,9 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
     let lines = || text.lines().enumerate();
     let Some(rule) = rule else {
         let last = key.rsplit('.').next()?.split('[').next()?;
-        return lines().find(|(_, line)| has_key(line, last)).map(|(at, _)| at + 1);
+        let in_braces = |line: &str| ["{", ", "].iter().any(|before| line.contains(&format!("{before}{last}:")));
+        let found = lines().find(|(_, line)| has_key(line, last));
+        return found.or_else(|| lines().find(|(_, line)| in_braces(line))).map(|(at, _)| at + 1);
     };
     let (id, field) = rule.split_once('.').unwrap_or((rule, ""));
     let names = |line: &str| {
@@ -152,7 +154,8 @@ mod tests {
     #[test]
     fn a_key_is_found_in_its_line() {
         let text = "amends: claude\nset:\n  paste:\n    busy: hold\nadd:\n  - id: one\n    region: tail\n    regex: 'x('\n    \
-                    why: y\n  - {id: two, region: tail}\nchange:\n  three:\n    regex: '['\nremove: [four]\n";
+                    why: y\n  - {id: two, region: tail}\nchange:\n  three:\n    regex: '['\nremove: [four]\n\
+                    set: {gap: ' ', child: x}\n";
         for (key, line) in [
             ("amends", Some(1)),
             ("paste.busy", Some(4)),
@@ -164,6 +167,7 @@ mod tests {
             ("change.three", Some(12)),
             ("remove.four", Some(14)),
             ("screen.rules.nobody", None),
+            ("screen.child", Some(15)),
             ("screen.hint", None),
         ] {
             assert_eq!(line_of(text, key), line, "{key}");

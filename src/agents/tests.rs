@@ -126,6 +126,12 @@ fn a_file_replaces_a_profile_whole_or_adds_one() {
     assert_eq!(source.origin, Origin::File("/n/config/agents.d/claude.yml".into()));
     assert!(Arc::ptr_eq(&profiles.get("fig").unwrap().screen, &mine.screen));
     assert_eq!(profiles.of_process("/usr/bin/fig", &[]).unwrap().name, "fig");
+    // A program that is named for the generic profile too is the one with a profile of its own.
+    let any = "amends: generic\nset:\n  process: {exe_names: [fig, fog]}\n";
+    let (profiles, problems) = load(&[file("any.yml", any), file("fig.yml", other)]);
+    assert_eq!(problems, [""; 0]);
+    let of = |exe: &str| profiles.of_process(exe, &[]).map(|profile| profile.name.as_str());
+    assert_eq!((of("/usr/bin/fig"), of("/usr/bin/fog"), of("/usr/bin/vim")), (Some("fig"), Some("generic"), None));
 }
 
 #[test]

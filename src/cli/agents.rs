@@ -140,7 +140,7 @@ fn stale(profile: &Profile, amended: &Amended) -> Option<String> {
 fn table(profiles: &Profiles) -> Vec<String> {
     let line = |cells: [&str; 6]| {
         let [name, title, version, hooks, seen, from] = cells.map(shown);
-        format!("{name:<10} {title:<14} {version:>7} {hooks:<7} {seen:<20} {from}").trim_end().to_owned()
+        format!("{name:<10} {title:<16} {version:>7} {hooks:<7} {seen:<20} {from}").trim_end().to_owned()
     };
     let mut lines = vec![line(["NAME", "TITLE", "VERSION", "HOOKS", "SEEN", "FROM"])];
     for (profile, source) in profiles.sources() {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::logic::pane::explain::{Explanation, Matched, Near, RegionSeen};
+use crate::logic::pane::history::{History, Transition};
 use crate::logic::pane::{PaneVerdict, WitnessSeen};
-use crate::logic::time::age_text;
+use crate::logic::time::{Timestamp, age_text};
 
 /// What a verdict rests on.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -16,6 +17,12 @@ pub(super) struct Explain {
     /// What the screen was judged by; none if no profile is for it.
     #[serde(flatten)]
     pub(super) screen: Option<Explanation>,
+    /// What the running watcher saw the pane become, oldest first; none of a saved screen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) history: Option<History>,
+    /// When it was looked at, for the ages of the history.
+    #[serde(skip)]
+    pub(super) at: Timestamp,
 }
 
 /// The explanation of a verdict as lines, after the reasons.
@@ -30,19 +37,38 @@ pub(super) fn lines(explain: &Explain, verdict: &PaneVerdict) -> Vec<String> {
     }
     lines.push("witnesses:".to_owned());
     lines.extend(explain.witnesses.iter().map(witness_line));
-    let Some(screen) = &explain.screen else {
-        lines.push("screen: not judged, since no profile is for what runs here".to_owned());
-        return lines;
-    };
+    match &explain.screen {
+        Some(screen) => screen_lines(screen, &mut lines),
+        None => lines.push("screen: not judged, since no profile is for what runs here".to_owned()),
+    }
+    if let Some(history) = &explain.history {
+        let changes: Vec<String> =
+            history.transitions().iter().rev().map(|change| change_line(change, explain.at)).collect();
+        lines.push(
+            if changes.is_empty() { "history: no watcher has recorded this pane" } else { "history:" }.to_owned(),
+        );
+        lines.extend(changes);
+    }
+    lines
+}
+
+/// What the screen was judged by.
+fn screen_lines(screen: &Explanation, lines: &mut Vec<String>) {
     lines.push(format!("screen, by the profile {} version {}:", screen.profile, screen.profile_version));
     for region in &screen.regions {
-        region_lines(region, &mut lines);
+        region_lines(region, lines);
     }
     lines.push("matched:".to_owned());
     lines.extend(none_if_empty(screen.matched.iter().map(matched_line).collect()));
     lines.push("nearly matched:".to_owned());
     lines.extend(none_if_empty(screen.nearest.iter().flat_map(near_lines).collect()));
-    lines
+}
+
+/// A change that the running watcher saw.
+fn change_line(change: &Transition, now: Timestamp) -> String {
+    let overlay = change.overlay.map(|overlay| format!(" overlay={overlay}")).unwrap_or_default();
+    let Transition { at, state, rule, .. } = change;
+    format!("  {:>6} ago  {state}{overlay} by {rule}", age_text(now.since(*at)))
 }
 
 /// The lines, or one that says that there are none.
@@ -74,12 +100,17 @@ fn region_lines(region: &RegionSeen, lines: &mut Vec<String>) {
 fn matched_line(matched: &Matched) -> String {
     let row = matched.row.map(|row| format!(" row={row}")).unwrap_or_default();
     let Matched { rule, region, line, priority, says, outcome, .. } = matched;
-    format!("  {rule} {region}{row} priority={priority} says {}; {outcome}: {line}", says.join(" "))
+    format!("  {rule} {region}{row} priority={priority} says {}; {outcome}: {line}", said(says))
+}
+
+/// What a rule says, for people.
+fn said(says: &[String]) -> String {
+    if says.is_empty() { "nothing".to_owned() } else { says.join(" ") }
 }
 
 /// A rule that nearly matched.
 fn near_lines(near: &Near) -> [String; 2] {
     let row = near.row.map(|row| format!(" row={row}")).unwrap_or_default();
     let Near { rule, region, says, percent, reason, line, .. } = near;
-    [format!("  {rule} {region}{row} {percent}% would say {}: {line}", says.join(" ")), format!("      {reason}")]
+    [format!("  {rule} {region}{row} {percent}% would say {}: {line}", said(says)), format!("      {reason}")]
 }

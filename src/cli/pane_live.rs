@@ -11,7 +11,7 @@ use crate::agents::Profiles;
 use crate::config::resolved::Settings;
 use crate::daemon::Outside;
 use crate::daemon::board::Board;
-use crate::daemon::explain;
+use crate::daemon::explain::{self, Explained};
 use crate::daemon::observe::{self, Observer};
 use crate::logic::emit::clean;
 use crate::logic::ids::{PaneId, SessionId, WindowId};
@@ -100,10 +100,11 @@ pub(super) fn look(
             let mut explained = None;
             if explains {
                 // Looked at once more, whole: what is explained is what was seen now.
-                match explain::pane(&out, &pane.facts, &out.clock.now()).await {
+                match explain::pane(&out, &view.server, &pane.facts, &out.clock.now()).await {
                     Ok(Some(seen)) => {
                         pane.verdict = seen.verdict;
-                        explained = Some(Explain { witnesses: seen.witnesses, screen: seen.screen });
+                        let Explained { witnesses, screen, history, .. } = seen;
+                        explained = Some(Explain { witnesses, screen, history: Some(history), at: now.at });
                     }
                     Ok(None) => {}
                     Err(error) => return Ok(Answer::CannotLook(error.to_string())),

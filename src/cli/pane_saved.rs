@@ -126,7 +126,7 @@ fn judge_file(args: &ArgMatches, profiles: &Profiles, path: &Path) -> anyhow::Re
         name: text("name").or(stem),
         active: text("active").as_deref() == Some("1"),
     };
-    let explain = explanation.map(|screen| Explain { witnesses, screen: Some(screen) });
+    let explain = explanation.map(|screen| Explain { witnesses, screen: Some(screen), history: None, at: now.at });
     Ok(Answered { label, verdict, explain })
 }
 

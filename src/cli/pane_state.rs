@@ -221,6 +221,8 @@ pub(crate) fn verdict_line(label: &Label, verdict: &PaneVerdict) -> String {
     put("bg_reliable", verdict.background_reliable.map(|reliable| u8::from(reliable).to_string()));
     put("bg_cpu", verdict.background_cpu.map(|ticks| ticks.to_string()));
     put("bg_oldest_start", verdict.background_oldest.map(|at| at.secs().to_string()));
+    put("stale", verdict.stale_s.map(|secs| secs.to_string()));
+    put("held", verdict.held.then(|| "1".to_owned()));
     let first = verdict.evidence.first();
     match verdict.state {
         State::Absent => put("evidence", first.map(|evidence| evidence.rule.clone())),

@@ -70,6 +70,8 @@ pub struct Settings {
     pub report_min_chars: usize,
     /// `monitor.heartbeat_staleness_seconds`: how long an agent's hook heartbeat counts as fresh.
     pub hook_fresh: Duration,
+    /// After which time without new text a pane that works is stale; zero means never.
+    pub stale_after: Duration,
     /// `monitor.emit_cooldown_seconds`: cooldown of a decision row or comment that was delivered.
     pub emit_cooldown: Duration,
     /// `monitor.emit_dedup_max_quiet_seconds`.
@@ -159,6 +161,7 @@ impl Settings {
             retain_ttl: Duration::ZERO,
             report_min_chars: 0,
             hook_fresh: Duration::ZERO,
+            stale_after: Duration::ZERO,
             emit_cooldown: Duration::ZERO,
             dedup_max_quiet: Duration::ZERO,
             dedup_ring: 0,

@@ -2,9 +2,12 @@
 
 use super::observe;
 use super::outside::Outside;
+use crate::logic::ids::{PaneKey, ServerId};
+use crate::logic::pane::history::History;
 use crate::logic::pane::{self, Explanation, PaneVerdict, WitnessSeen};
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Now;
+use crate::sys::pane_history;
 use crate::sys::tmux::{Tmux, TmuxError};
 
 /// What was seen of a pane.
@@ -16,10 +19,17 @@ pub struct Explained {
     pub screen: Option<Explanation>,
     /// What each witness said.
     pub witnesses: Vec<WitnessSeen>,
+    /// What the running watcher saw the pane become, oldest first.
+    pub history: History,
 }
 
 /// Looks at a pane; `None` if it has gone.
-pub async fn pane<T: Tmux>(out: &Outside<T>, facts: &PaneFacts, now: &Now) -> Result<Option<Explained>, TmuxError> {
+pub async fn pane<T: Tmux>(
+    out: &Outside<T>,
+    server: &ServerId,
+    facts: &PaneFacts,
+    now: &Now,
+) -> Result<Option<Explained>, TmuxError> {
     let process = out.observer.processes(facts, now);
     let profile = out.observer.profile(&process).filter(|_| facts.dead.is_none());
     let (verdict, screen) = match &profile {
@@ -44,5 +54,8 @@ pub async fn pane<T: Tmux>(out: &Outside<T>, facts: &PaneFacts, now: &Now) -> Re
     ];
     let stamp = observe::limit_stamp(out, facts);
     witnesses.extend(stamp.map(|stamp| pane::witnesses::of_limit_stamp(&stamp, hook.as_ref(), now.at)));
-    Ok(Some(Explained { verdict, screen, witnesses }))
+    let key = PaneKey { server: server.clone(), pane: facts.pane };
+    // A history that can't be read is none: nothing rests on it.
+    let history = pane_history::read(&out.state, &key).ok().flatten().map(|record| record.transitions);
+    Ok(Some(Explained { verdict, screen, witnesses, history: history.unwrap_or_default() }))
 }

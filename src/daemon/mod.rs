@@ -48,6 +48,7 @@ pub mod profiles;
 mod recall;
 mod reload;
 pub mod send;
+mod session;
 mod tally;
 mod witness;
 

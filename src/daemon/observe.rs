@@ -10,6 +10,7 @@ use std::rc::Rc;
 use super::outside::Outside;
 use super::past;
 use super::recall::{Recall, Screen};
+use super::session;
 use crate::agents::Profiles;
 use crate::logic::ids::PaneId;
 use crate::logic::pane::activity::Activity;
@@ -101,9 +102,10 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         let mut recall = observer.recall.borrow_mut();
         let pane = recall.pane(facts.pane);
         let stamp = pane.limit_stamp(&out.state, facts).cloned();
-        let hook = pane.hook(&out.state, facts);
-        let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh);
-        let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook, now.at);
+        let hook = session::hook(out, pane, facts, &screen, now);
+        let fresh = out.settings.get().hook_fresh;
+        let verdict = pane::fuse(facts, process, hook.as_ref(), screen, now.at, fresh);
+        let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook.as_ref(), now.at);
         list.push(ObservedPane { facts: facts.clone(), verdict });
     }
     past::weigh(out, &view.server, &mut list, now);
@@ -262,9 +264,9 @@ pub(super) fn fuse<T>(
     let mut recall = out.observer.recall.borrow_mut();
     let pane = recall.pane(facts.pane);
     let stamp = pane.limit_stamp(&out.state, facts).cloned();
-    let hook = pane.hook(&out.state, facts);
-    let verdict = pane::fuse(facts, process, hook, screen, now.at, out.settings.get().hook_fresh);
-    pane::with_limit_stamp(verdict, stamp.as_ref(), hook, now.at)
+    let hook = session::hook(out, pane, facts, &screen, now);
+    let verdict = pane::fuse(facts, process, hook.as_ref(), screen, now.at, out.settings.get().hook_fresh);
+    pane::with_limit_stamp(verdict, stamp.as_ref(), hook.as_ref(), now.at)
 }
 
 /// What the hooks of the pane's window wrote last.

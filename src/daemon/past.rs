@@ -1,10 +1,15 @@
 //! What each pane was before: takes in the verdicts of a sweep, keeps them steady, and writes what changed of them. Begins with what an
 //! earlier run of the watcher wrote of the same pane.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::time::Duration;
+
 use super::outside::Outside;
-use crate::logic::ids::{PaneKey, ServerId};
+use crate::logic::degraded::Mode;
+use crate::logic::ids::{PaneId, PaneKey, ServerId};
 use crate::logic::pane::history::{History, Record};
-use crate::logic::pane::{PaneVerdict, steady};
+use crate::logic::pane::{PaneVerdict, silence, steady};
 use crate::logic::snapshot::{ObservedPane, PaneFacts};
 use crate::logic::time::Now;
 use crate::sys::files::StateDir;
@@ -15,6 +20,7 @@ use crate::sys::pane_history;
 pub(super) struct Past {
     record: Record,
     steady: steady::Memory,
+    silence: Option<silence::Memory>,
     /// It is not written as it is.
     is_unwritten: bool,
 }
@@ -30,27 +36,51 @@ impl Past {
             transitions: History::default(),
             silent: None,
         });
-        Self { record, steady: steady::Memory::default(), is_unwritten: false }
+        Self { record, steady: steady::Memory::default(), silence: None, is_unwritten: false }
     }
 
-    /// Takes in a look at the pane; what is to be reported of it.
+    /// Takes in a look at the pane; what is to be reported of it, if it is on its own.
     fn look(&mut self, facts: &PaneFacts, verdict: PaneVerdict, now: &Now) -> PaneVerdict {
         let (memory, verdict) = std::mem::take(&mut self.steady).step(verdict, facts.activity, now);
         self.steady = memory;
-        if self.record.transitions.note(&verdict, now.at) {
+        verdict
+    }
+
+    /// Takes in what is reported of the pane, and adds for how long it is silent.
+    fn note(&mut self, facts: &PaneFacts, verdict: &mut PaneVerdict, stale_after: Duration, now: &Now) {
+        self.silence = silence::Memory::step(self.silence, self.record.silent, verdict, now);
+        let stale = self.silence.filter(|silence| !stale_after.is_zero() && silence.lasts(now) >= stale_after);
+        verdict.stale_s = stale.map(|silence| silence.lasts(now).as_secs());
+        let silent = stale.map(|silence| silence.silence());
+        if self.record.transitions.note(verdict, now.at) || self.record.silent != silent {
             self.record.window.clone_from(&facts.window_name);
+            self.record.silent = silent;
             self.is_unwritten = true;
         }
-        verdict
     }
 }
 
-/// Weighs what a sweep saw against what was seen before.
+/// Weighs what a sweep saw against what was seen before: each pane on its own, then all of them together.
 pub(super) fn weigh<T>(out: &Outside<T>, server: &ServerId, panes: &mut [ObservedPane], now: &Now) {
     let mut recall = out.observer.recall.borrow_mut();
+    let mut verdicts: BTreeMap<PaneId, PaneVerdict> = BTreeMap::new();
+    for ObservedPane { facts, verdict } in panes.iter() {
+        // A window that is linked into several sessions is listed in each.
+        if let Entry::Vacant(place) = verdicts.entry(facts.pane) {
+            let past = recall.pane(facts.pane).past.get_or_insert_with(|| Past::begin(&out.state, server, facts));
+            place.insert(past.look(facts, verdict.clone(), now));
+        }
+    }
+    let (fleet, doubt) = std::mem::take(&mut recall.fleet).step(&mut verdicts, now.uptime);
+    recall.fleet = fleet;
+    out.board.report(now, Mode::FleetChanged, doubt.as_deref());
+    let stale_after = out.settings.get().stale_after;
     for ObservedPane { facts, verdict } in panes {
-        let past = recall.pane(facts.pane).past.get_or_insert_with(|| Past::begin(&out.state, server, facts));
-        *verdict = past.look(facts, verdict.clone(), now);
+        if let (Some(mut steady), Some(past)) = (verdicts.get(&facts.pane).cloned(), &mut recall.pane(facts.pane).past)
+        {
+            past.note(facts, &mut steady, stale_after, now);
+            *verdict = steady;
+        }
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::past::Past;
+use super::session::Session;
 use crate::logic::ids::{PaneId, ServerId, WindowName};
 use crate::logic::pane::activity::Activity;
+use crate::logic::pane::sanity;
 use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::{Now, Timestamp};
@@ -38,6 +40,8 @@ const SAME_TEXT_LASTS: Duration = Duration::from_secs(30);
 pub(super) struct Recall {
     server: Option<ServerId>,
     panes: HashMap<PaneId, Remembered>,
+    /// What was reported of all of them.
+    pub(super) fleet: sanity::Memory,
     /// Panes have gone since that was last asked.
     have_gone: bool,
 }
@@ -47,6 +51,7 @@ impl Recall {
     pub(super) fn keep(&mut self, view: &TmuxView) {
         if self.server.as_ref() != Some(&view.server) {
             self.panes.clear();
+            self.fleet = sanity::Memory::default();
             self.server = Some(view.server.clone());
             self.have_gone = true;
         }
@@ -86,6 +91,7 @@ pub(super) struct Remembered {
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
     pub(super) past: Option<Past>,
+    pub(super) session: Option<Session>,
     /// The text over time, of an agent of which nothing else is known.
     pub(super) activity: Option<Activity>,
     hook: Option<Hook>,

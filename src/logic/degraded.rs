@@ -28,6 +28,8 @@ pub enum Mode {
     DeliveryHeld,
     /// A report may have been typed, and nobody has seen it arrive; nothing else is told meanwhile.
     DeliveryOpen,
+    /// Most panes turned into one class at once, and that is not believed yet.
+    FleetChanged,
     /// The target's agent takes reports, but its hooks say nothing.
     HooksSilent,
     /// The log can't be written.
@@ -54,7 +56,7 @@ const ALERT_AFTER: Duration = Duration::from_secs(900);
 
 impl Mode {
     /// Every mode, in the order in which they are shown: the cause before what follows from it.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::StateUnwritable,
         Self::ObserveOnly,
         Self::TmuxUnreachable,
@@ -62,6 +64,7 @@ impl Mode {
         Self::UnprovenText,
         Self::DeliveryOpen,
         Self::DeliveryHeld,
+        Self::FleetChanged,
         Self::HooksSilent,
         Self::ConfigReload,
         Self::AgentProfiles,
@@ -78,6 +81,7 @@ impl Mode {
             Self::ConfigReload => "config-reload",
             Self::DeliveryHeld => "delivery-held",
             Self::DeliveryOpen => "delivery-open",
+            Self::FleetChanged => "fleet-changed",
             Self::HooksSilent => "hooks-silent",
             Self::LogUnwritable => "log-unwritable",
             Self::ObserveOnly => "observe-only",
@@ -97,6 +101,9 @@ impl Mode {
             Self::ConfigReload => "run `ng config check` and correct the file; until then the last good settings hold",
             Self::DeliveryHeld => "remove the obstacle; it is told within seconds then",
             Self::DeliveryOpen => "look into the target's pane; if the report stands in its box, send it or clear it",
+            Self::FleetChanged => {
+                "look into two of the panes; it is believed by itself when further sweeps agree, within a minute"
+            }
             Self::HooksSilent => {
                 "see hook-errors.log; start the agent anew with the settings of `ng hooks settings`, or run `ng hooks \
                  settings` again after moving the nexus"

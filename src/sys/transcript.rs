@@ -143,6 +143,26 @@ pub fn find(path: &Path, offset: u64, wanted: Wanted<'_>) -> io::Result<Search> 
     Ok(Search { found: found.unwrap_or(Found::None), next_offset: start.saturating_add(whole.len() as u64), is_at_end })
 }
 
+/// The last whole records of a session, oldest first; at most this many bytes of them. Empty if it has not written yet.
+///
+/// Errors: it is there and can't be read.
+pub fn tail(path: &Path, max_bytes: u64) -> io::Result<Vec<String>> {
+    let mut file = match open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let start = file.metadata()?.len().saturating_sub(max_bytes);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(max_bytes).read_to_end(&mut bytes)?;
+    // The first line may have lost its beginning, and the last one may still grow.
+    let first = if start == 0 { 0 } else { bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1) };
+    let end = bytes.iter().rposition(|b| *b == b'\n').unwrap_or(0);
+    let whole = bytes.get(first..end).unwrap_or_default();
+    Ok(String::from_utf8_lossy(whole).lines().map(str::to_owned).collect())
+}
+
 /// Where to continue after a line that did not end: at its start while it may still grow, beyond it when one line alone
 /// is longer than a read.
 fn after_cut_line(start: u64, bytes: &[u8], is_at_end: bool) -> u64 {

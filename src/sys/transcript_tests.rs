@@ -163,3 +163,24 @@ fn a_short_text_is_found_as_the_whole_of_a_prompt_only() {
     assert_eq!(found("yes"), Found::None);
     assert_eq!(found("sa\"y\" yes"), Found::User);
 }
+
+#[test]
+fn the_tail_holds_whole_records_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    assert!(tail(&path, 100).unwrap().is_empty());
+    for (text, max, expected) in [
+        ("", 100, vec![]),
+        ("one\ntwo\nthr", 100, vec!["one", "two"]),
+        ("one\ntwo\nthree\n", 11, vec!["two", "three"]),
+        ("one\ntwo\nthree\n", 10, vec!["three"]),
+        ("a-line-longer-than-that", 10, vec![]),
+        ("a-line-longer-than-that\n", 10, vec![]),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(tail(&path, max).unwrap(), expected, "{text:?} {max}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert!(tail(&path, 10).is_err());
+}

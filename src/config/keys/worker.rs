@@ -75,4 +75,16 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Switch { default: false, set: |s, on| s.git_enabled = on },
         doc: "Whether the local snapshot looks at the work trees of workers.",
     },
+    Key {
+        path: "monitor.stale_seconds",
+        env: "MONITOR_STALE_SECONDS",
+        reload: Reload::Live,
+        kind: Kind::Whole {
+            default: 1800,
+            range: 0..=604_800,
+            unit: Unit::Seconds,
+            set: |s, n| s.stale_after = secs(n),
+        },
+        doc: "Age of the last new text from which a working pane is marked `stale`; 0 never marks one.",
+    },
 ];

@@ -307,6 +307,9 @@ impl<'a> Judge<'a> {
         }
         let best = self.best_state();
         let own = match composer.input {
+            _ if composer.cursor.is_none() && self.asks_for_cursor(&footer) => {
+                (State::Unknown, TYPED, "cursor-not-seen")
+            }
             InputRow::Blank => (State::Idle, 0, "input-blank"),
             InputRow::Ghost => (State::AutosuggestOnly, GHOST, "input-ghost"),
             InputRow::Typed => (State::UserTyping, TYPED, "input-typed"),
@@ -332,6 +335,12 @@ impl<'a> Judge<'a> {
         verdict.chip = composer.chip.map(|chip| chip.text);
         self.above = Some(at.top);
         verdict
+    }
+
+    /// Whether it depends on the drawn cursor what this footer means.
+    fn asks_for_cursor(&self, footer: &str) -> bool {
+        let mut rules = self.profile.screen.rules.iter().filter(|rule| rule.cursor.is_some());
+        rules.any(|rule| rule.pattern.is_match(footer))
     }
 
     /// A screen without an input box: a viewer, a dialog, a shell, or something unknown.

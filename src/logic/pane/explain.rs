@@ -190,6 +190,8 @@ fn outcome(rule: &Rule, winner: &str, verdict: &PaneVerdict) -> String {
     let speaks_of_state = rule.votes.state.is_some() || rule.votes.overlay.is_some();
     if rule.id == winner {
         format!("decides: {}", verdict.state)
+    } else if said(&rule.votes).is_empty() {
+        "known, and says nothing of the state".to_owned()
     } else if speaks_of_state && verdict.state != State::Unknown {
         format!("outranked by {winner}")
     } else {
@@ -231,8 +233,8 @@ fn nearest(profile: &Profile, facts: &ScreenFacts, trace: &Trace<'_>) -> Vec<Nea
         .filter(is_silent)
         .filter_map(|rule| {
             let looks = trace.looks.iter().filter(|look| look.region == rule.region && !look.text.is_empty());
-            let near = looks.filter_map(|look| near(rule, look, trace.version.as_deref(), facts.title.is_some()));
-            Some((rule.priority, near.max_by_key(|near| near.percent)?))
+            let looks: Vec<&Look> = looks.collect();
+            Some((rule.priority, near(rule, &looks, trace.version.as_deref(), facts.title.is_some())?))
         })
         .filter(|(_, near)| near.percent >= NEAR_PERCENT)
         .collect();
@@ -241,14 +243,18 @@ fn nearest(profile: &Profile, facts: &ScreenFacts, trace: &Trace<'_>) -> Vec<Nea
     list.into_iter().map(|(_, near)| near).collect()
 }
 
-/// How near a rule comes in one place; `None` if nothing of it is there.
-fn near(rule: &Rule, look: &Look, version: Option<&[u32]>, titled: bool) -> Option<Near> {
-    let ctx = Context { version, cursor: look.cursor, titled };
-    let found = match rule.pattern.find(&look.text) {
-        Some(found) => Nearness { percent: 100, reason: condition(rule, &ctx)?, at: Some(found.start()) },
-        None => nearness(rule.pattern.as_str(), &look.text)?,
+/// How near a rule comes in the places that it is about; `None` if nothing of it is there.
+fn near(rule: &Rule, looks: &[&Look], version: Option<&[u32]>, titled: bool) -> Option<Near> {
+    let silenced = looks.iter().enumerate().find_map(|(at, look)| Some((at, rule.pattern.find(&look.text)?.start())));
+    let found = if let Some((text, at)) = silenced {
+        let ctx = Context { version, cursor: looks.get(text)?.cursor, titled };
+        Nearness { percent: 100, reason: condition(rule, &ctx)?, text, at }
+    } else {
+        let texts: Vec<&str> = looks.iter().map(|look| look.text.as_str()).collect();
+        nearness(rule.pattern.as_str(), &texts)?
     };
-    let line = look.text.get(found.at.unwrap_or(0)..).unwrap_or_default().lines().next().unwrap_or_default();
+    let look = looks.get(found.text)?;
+    let line = look.text.get(found.at..).unwrap_or_default().trim_start().lines().next().unwrap_or_default();
     Some(Near {
         rule: rule.id.clone(),
         region: rule.region.word().to_owned(),

@@ -1,20 +1,19 @@
 //! Weighs the screen's verdict against tmux, the process tree and the hooks.
 //!
-//! Order (`docs/contracts.md` §3): a pane that is dead or in no agent's hands; a live overlay; a usage limit; then hook
-//! and screen together. A fresh hook never hides a live overlay, a stale hook never makes a pane idle, and no witness
-//! makes it idle without the screen.
+//! Who overrules whom is one table ([`precedence`](super::precedence), `docs/fusion.md`); this carries out the row that
+//! decides, and then refines a pane at rest. A fresh hook never hides a live overlay, a stale hook never makes a pane
+//! idle, and no witness makes it idle without the screen.
 
 use std::time::Duration;
 
 use super::identity::Unclear;
+use super::precedence::{Case, Row, Then};
+use super::turn::Turn;
 use super::verdict::{Evidence, InputRow, Overlay, PaneVerdict, State, Witness};
 use crate::logic::hook::Heartbeat;
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Timestamp;
 
-/// How long a hook's word stands against a screen that contradicts it: the screen may not be repainted yet.
-// Seen: the pane shows a submitted prompt 45 to 98 ms after the hook, later on a loaded machine.
-const REPAINT: Duration = Duration::from_secs(3);
 /// Rule of a pane in which no agent runs, but something else does.
 pub const LIVE_DESCENDANT: &str = "live-descendant";
 /// Rule of a pane whose process is not there, nor anything of its session.
@@ -108,6 +107,10 @@ pub struct HookFacts {
     pub source: Option<String>,
     /// How long a turn's end counts, and how old declared waits may be, where other values than the usual are asked for.
     pub counts_for: (Option<Duration>, Option<Duration>),
+    /// Where the hooks said that the session's own file is.
+    pub session_file: Option<String>,
+    /// What that file says of the last turn, where it was looked at.
+    pub turn: Option<Turn>,
 }
 
 impl HookFacts {
@@ -124,7 +127,14 @@ impl HookFacts {
             external_waits: heartbeat.external_waits().into_iter().map(|(kind, id)| format!("{kind}:{id}")).collect(),
             source: Some(source),
             counts_for: (None, None),
+            session_file: some(&heartbeat.transcript_path),
+            turn: None,
         }
+    }
+
+    /// Whether its last word is that a turn runs.
+    pub(super) fn says_busy(&self) -> bool {
+        matches!(self.state.as_str(), "busy" | "user_prompt")
     }
 
     /// Age of the last word; never negative. `None` without a time.
@@ -151,7 +161,8 @@ impl HookFacts {
     }
 }
 
-/// The pane's verdict from all witnesses. `fresh` is how long a hook's word counts (`hook_fresh`).
+/// The pane's verdict from all witnesses, by the table of [`precedence`](super::precedence). `fresh` is how long a hook's
+/// word counts (`hook_fresh`).
 pub fn fuse(
     facts: &PaneFacts,
     process: &ProcessFacts,
@@ -160,29 +171,90 @@ pub fn fuse(
     now: Timestamp,
     fresh: Duration,
 ) -> PaneVerdict {
-    if let Some(dead) = facts.dead {
-        let how = match (dead.status, dead.signal) {
-            (_, Some(signal)) => format!("signal {signal}"),
-            (Some(status), _) => format!("status {status}"),
-            _ => "status not known".to_owned(),
+    let case = Case { facts, process, hook, screen: &screen, now, fresh };
+    let row = Row::of(&case);
+    let reason = reason(row, &case);
+    if let Then::Nobody(state) = row.then {
+        let mut verdict = over(screen, state, reason);
+        // What the screen shows is nobody's, but what is known of it stays.
+        let known = |text: &Option<String>| text.clone().filter(|_| process.unclear.is_some());
+        let (agent, agent_version) = (known(&process.agent), known(&process.version));
+        let bare = PaneVerdict::of(state, Evidence::new(Witness::Screen, ""));
+        verdict = PaneVerdict {
+            agent,
+            agent_version,
+            evidence: verdict.evidence,
+            content_hash: verdict.content_hash,
+            mode: verdict.mode,
+            ..bare
         };
-        return over(screen, State::Absent, Evidence::new(Witness::Tmux, "pane_dead").with_line(how), true);
+        return verdict;
     }
-    if let Some(why) = process.unclear.filter(|why| why.hides_screen()) {
-        let mut evidence = Evidence::new(Witness::Process, why.rule());
-        evidence.line = process.other.clone().or_else(|| process.described());
-        let (agent, agent_version) = (process.agent.clone(), process.version.clone());
-        return PaneVerdict { agent, agent_version, ..over(screen, State::Unknown, evidence, true) };
-    }
-    if process.liveness == Liveness::Gone {
-        if let Some(other) = &process.other {
-            let evidence = Evidence::new(Witness::Process, LIVE_DESCENDANT).with_line(other.clone());
-            return over(screen, State::Unknown, evidence, true);
+    let verdict = with_process(screen, process);
+    let mut verdict = match row.then {
+        Then::Is(state) | Then::Nobody(state) => over(verdict, state, reason),
+        Then::ByBox => {
+            let state = match verdict.input {
+                Some(InputRow::Blank) => State::Idle,
+                Some(InputRow::Ghost) => State::AutosuggestOnly,
+                _ => verdict.state,
+            };
+            over(verdict, state, reason)
         }
-        let rule = if process.shell { "tree-empty-past-grace" } else { PID_GONE };
-        return over(screen, State::Absent, Evidence::new(Witness::Process, rule), true);
+        Then::Screen => {
+            let mut verdict = verdict;
+            verdict.evidence.extend(reason);
+            verdict
+        }
+    };
+    if row.id == "hook-permission" {
+        verdict.overlay = Some(Overlay::Permission);
     }
-    let mut verdict = screen;
+    if matches!(verdict.state, State::Blocked | State::OverLimit) {
+        return verdict;
+    }
+    if let Some(turn) = hook.and_then(|hook| hook.turn.as_ref()) {
+        verdict.queued |= verdict.state == State::Busy && turn.queued > 0;
+        if verdict.state != State::Busy {
+            verdict.notice = verdict.notice.or_else(|| turn.notice.clone());
+        }
+    }
+    refined(with_background(verdict, process), hook, now)
+}
+
+/// The evidence of a row; none where it has nothing to show.
+fn reason(row: &Row, case: &Case<'_>) -> Option<Evidence> {
+    let evidence = Evidence::new(row.witness, row.id);
+    Some(match (row.witness, row.id, case.hook) {
+        (Witness::Tmux, ..) => {
+            let dead = case.facts.dead?;
+            evidence.with_line(match (dead.status, dead.signal) {
+                (_, Some(signal)) => format!("signal {signal}"),
+                (Some(status), _) => format!("status {status}"),
+                _ => "status not known".to_owned(),
+            })
+        }
+        (Witness::Process, ..) => {
+            let rule = case.process.unclear.filter(|why| why.hides_screen()).map_or(row.id, Unclear::rule);
+            let line = case.process.other.clone().or_else(|| case.process.described());
+            Evidence { line, ..Evidence::new(Witness::Process, rule) }
+        }
+        (Witness::Transcript, _, Some(hook)) => {
+            let turn = hook.turn.as_ref()?;
+            let (last, at) = turn.last?;
+            let mut evidence = evidence.with_line(format!("{last:?}").to_lowercase());
+            evidence.source = Some(turn.source.clone());
+            evidence.age_s = Some(case.now.since(at));
+            evidence
+        }
+        // What a hook says beside a screen that decides.
+        (_, _, Some(hook)) => hook.evidence(row.id, case.now),
+        (_, _, None) => return None,
+    })
+}
+
+/// What the process tree says of a screen that is drawn by somebody, or may be.
+fn with_process(mut verdict: PaneVerdict, process: &ProcessFacts) -> PaneVerdict {
     if process.liveness == Liveness::Alive {
         verdict.agent = process.agent.clone().or(verdict.agent);
         verdict.agent_version = process.version.clone().or(verdict.agent_version);
@@ -200,88 +272,32 @@ pub fn fuse(
         let first = if verdict.state == State::Unknown { 0 } else { verdict.evidence.len() };
         verdict.evidence.insert(first, evidence);
     }
-    if matches!(verdict.state, State::Blocked | State::OverLimit) {
-        if let Some(hook) = hook {
-            verdict.evidence.push(hook.evidence("hook-behind-screen", now));
-        }
-        return verdict;
-    }
-    match hook {
-        Some(hook) => with_background(with_hook(verdict, hook, now, fresh), process),
-        None => with_background(verdict, process),
-    }
-}
-
-/// Weighs a hook against a screen without overlay or limit.
-fn with_hook(verdict: PaneVerdict, hook: &HookFacts, now: Timestamp, fresh: Duration) -> PaneVerdict {
-    if !hook.is_fresh(now, fresh) {
-        let mut verdict = verdict;
-        verdict.evidence.push(hook.evidence("hook-stale", now));
-        return refined(verdict, hook, now);
-    }
-    let settled = hook.age(now).is_some_and(|age| age > REPAINT);
-    match hook.state.as_str() {
-        "busy" | "user_prompt" => {
-            // Interrupts and declined calls fire no hook; the screen says so, and is believed once it had time to be
-            // painted anew.
-            let over_by_screen = settled && verdict.evidence.iter().any(|reason| reason.rule == TURN_OVER);
-            if over_by_screen {
-                let mut verdict = verdict;
-                verdict.evidence.push(hook.evidence("hook-contradicted", now));
-                verdict
-            } else {
-                over(verdict, State::Busy, hook.evidence("hook-busy", now), false)
-            }
-        }
-        "permission_prompt" if verdict.input.is_some() => {
-            // An input row is on the screen, so no dialog is; either it is not painted yet, or it was answered.
-            let rule = if settled { "hook-contradicted" } else { "hook-permission-not-painted" };
-            if settled || verdict.state == State::UserTyping {
-                let mut verdict = verdict;
-                verdict.evidence.push(hook.evidence(rule, now));
-                verdict
-            } else {
-                over(verdict, State::Busy, hook.evidence(rule, now), false)
-            }
-        }
-        "permission_prompt" => {
-            let mut verdict = over(verdict, State::Blocked, hook.evidence("hook-permission", now), false);
-            verdict.overlay = Some(Overlay::Permission);
-            verdict
-        }
-        _ => {
-            let mut verdict = verdict;
-            let presumed = verdict.evidence.iter().any(|reason| reason.rule == TURN_PRESUMED);
-            if settled && hook.last_turn_end.is_some() && verdict.state == State::Busy && presumed {
-                let state = match verdict.input {
-                    Some(InputRow::Blank) => State::Idle,
-                    Some(InputRow::Ghost) => State::AutosuggestOnly,
-                    _ => verdict.state,
-                };
-                verdict = over(verdict, state, hook.evidence("hook-turn-end", now), false);
-                return refined(verdict, hook, now);
-            }
-            verdict.evidence.push(hook.evidence("hook-idle", now));
-            refined(verdict, hook, now)
-        }
-    }
+    verdict
 }
 
 /// An idle pane that declared what it waits for.
-fn refined(verdict: PaneVerdict, hook: &HookFacts, now: Timestamp) -> PaneVerdict {
-    if !matches!(verdict.state, State::Idle | State::AutosuggestOnly) {
+fn refined(verdict: PaneVerdict, hook: Option<&HookFacts>, now: Timestamp) -> PaneVerdict {
+    let Some(hook) = hook.filter(|_| matches!(verdict.state, State::Idle | State::AutosuggestOnly)) else {
         return verdict;
-    }
+    };
     let counts_for = hook.counts_for.1.unwrap_or(ASYNC_FRESH);
     let recent = hook.last_activity.is_some_and(|at| now.since(at) <= counts_for);
     if recent && hook.scheduled_wakeup_at.is_some_and(|at| at > now) {
-        return over(verdict, State::WorkingSelfPaced, hook.evidence("hook-wakeup", now), false);
+        return over(verdict, State::WorkingSelfPaced, Some(hook.evidence("hook-wakeup", now)));
     }
     if !hook.external_waits.is_empty() {
         let evidence = hook.evidence("hook-external-waits", now).with_line(hook.external_waits.join(","));
-        return over(verdict, State::IdleOrphanAsync, evidence, false);
+        return over(verdict, State::IdleOrphanAsync, Some(evidence));
     }
     verdict
+}
+
+/// Whether the session's own file can change what this screen comes to; else it need not be looked at: a hook believes in
+/// a turn, or the screen presumes one.
+pub fn weighs_session(hook: &HookFacts, screen: &PaneVerdict) -> bool {
+    let presumed = screen.evidence.iter().any(|reason| reason.rule == TURN_PRESUMED);
+    (presumed || hook.says_busy() || hook.state == "permission_prompt")
+        && !matches!(screen.state, State::Blocked | State::OverLimit | State::Absent)
 }
 
 /// Whether what runs below the agent can change what this screen comes to; else it need not be counted. A turn that is
@@ -298,7 +314,7 @@ fn with_background(verdict: PaneVerdict, process: &ProcessFacts) -> PaneVerdict 
             let mut verdict = verdict;
             if matches!(verdict.state, State::Idle | State::AutosuggestOnly) {
                 let evidence = Evidence::new(Witness::Process, "background-shells").with_line(count.to_string());
-                verdict = over(verdict, State::WorkingBackground, evidence, false);
+                verdict = over(verdict, State::WorkingBackground, Some(evidence));
             }
             if verdict.state == State::WorkingBackground {
                 verdict.background = Some(count);
@@ -316,22 +332,16 @@ fn with_background(verdict: PaneVerdict, process: &ProcessFacts) -> PaneVerdict 
     }
 }
 
-/// The verdict with another state, for this reason. `bare` drops what only a live agent's screen can mean.
-fn over(mut verdict: PaneVerdict, state: State, reason: Evidence, bare: bool) -> PaneVerdict {
+/// The verdict with another state, for this reason.
+fn over(mut verdict: PaneVerdict, state: State, reason: Option<Evidence>) -> PaneVerdict {
     verdict.state = state;
-    verdict.evidence.insert(0, reason);
-    if bare {
-        let evidence = std::mem::take(&mut verdict.evidence);
-        let (hash, mode) = (verdict.content_hash, verdict.mode);
-        let mut bare = PaneVerdict { evidence, ..PaneVerdict::of(state, Evidence::new(Witness::Screen, "")) };
-        (bare.content_hash, bare.mode) = (hash, mode);
-        return bare;
-    }
+    verdict.evidence.splice(0..0, reason);
     verdict
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::turn::Last;
     use super::super::verdict::Auth;
     use super::*;
     use crate::logic::ids::{PaneId, SessionId, WindowId, WindowName};
@@ -468,7 +478,7 @@ mod tests {
         let hook_now = hook("permission_prompt", 1);
         let declined = hook("permission_prompt", 10);
         check(&alive(), Some(&hook_now), screen(State::Unknown, "x"), (State::Blocked, "hook-permission"));
-        check(&alive(), Some(&declined), screen(State::Idle, "input-blank"), (State::Idle, "hook-contradicted"));
+        check(&alive(), Some(&declined), screen(State::Idle, "input-blank"), (State::Idle, "hook-answered"));
         check(
             &alive(),
             Some(&hook_now),
@@ -518,6 +528,48 @@ mod tests {
         check(&alive(), Some(&ended), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-idle"));
         check(&alive(), Some(&hook("idle_prompt", 5)), seen(), (State::Busy, "hook-idle"));
         check(&alive(), None, seen(), (State::Busy, "claude-turn-without-end"));
+    }
+
+    #[test]
+    fn the_session_s_own_file_ends_a_turn_that_no_hook_saw_end() {
+        let presumed = || {
+            let mut seen = screen(State::Busy, "claude-turn-without-end");
+            seen.evidence.push(Evidence::new(Witness::Screen, TURN_PRESUMED));
+            seen
+        };
+        let told = |state: &str, age_s: i64, last: Last, last_age_s: i64| {
+            let at = Timestamp::from_secs(now().secs() - last_age_s);
+            let turn = Turn { last: Some((last, at)), ..Turn::default() };
+            HookFacts { turn: Some(turn), ..hook(state, age_s) }
+        };
+        let over = |state| (state, "transcript-turn-over");
+        for age in [10, 29, 1200] {
+            let stopped = told("busy", age, Last::Interrupted, age.min(9));
+            check(&alive(), Some(&stopped), presumed(), over(State::Idle));
+            check(&alive(), Some(&stopped), screen(State::Idle, "input-blank"), over(State::Idle));
+        }
+        let stopped = told("busy", 10, Last::Interrupted, 9);
+        // What the screen shows to run, runs.
+        check(&alive(), Some(&stopped), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-busy"));
+        check(&alive(), Some(&stopped), screen(State::Blocked, "x"), (State::Blocked, "x"));
+        // Written before the hook spoke, a moment ago, or about a turn that goes on.
+        let idle = || screen(State::Idle, "input-blank");
+        check(&alive(), Some(&told("busy", 10, Last::Ended, 11)), idle(), (State::Busy, "hook-busy"));
+        check(&alive(), Some(&told("busy", 3, Last::Ended, 2)), idle(), (State::Busy, "hook-busy"));
+        check(&alive(), Some(&told("busy", 10, Last::Works, 9)), idle(), (State::Busy, "hook-busy"));
+    }
+
+    #[test]
+    fn the_session_s_own_file_tells_the_error_and_the_queue() {
+        let at = Timestamp::from_secs(now().secs() - 9);
+        let turn =
+            Turn { last: Some((Last::Failed, at)), notice: Some("api-529".into()), queued: 1, ..Turn::default() };
+        let failed = HookFacts { turn: Some(turn), ..hook("busy", 10) };
+        let see = |seen| fuse(&facts(), &alive(), Some(&failed), seen, now(), FRESH);
+        let verdict = see(screen(State::Idle, "input-blank"));
+        assert_eq!((verdict.state, verdict.notice.as_deref(), verdict.queued), (State::Idle, Some("api-529"), false));
+        let verdict = see(screen(State::Busy, "claude-spinner"));
+        assert_eq!((verdict.state, verdict.notice, verdict.queued), (State::Busy, None, true));
     }
 
     #[test]

@@ -273,6 +273,12 @@ pub struct PaneVerdict {
     /// When the oldest of the counted shells started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background_oldest: Option<Timestamp>,
+    /// For how many seconds a pane that works has shown no new text, where that is long.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stale_s: Option<u64>,
+    /// It is what was known before: most of the fleet changed at once, and that is not believed yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub held: bool,
     /// Name of the profile that judged the screen; `None` where no agent was recognised. Always written.
     pub agent: Option<String>,
     /// The agent's version, where known. Always written.
@@ -308,6 +314,8 @@ impl PaneVerdict {
             background_reliable: None,
             background_cpu: None,
             background_oldest: None,
+            stale_s: None,
+            held: false,
             agent: None,
             agent_version: None,
             chip: None,

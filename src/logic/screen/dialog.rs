@@ -87,7 +87,8 @@ fn hint(layout: &Layout, rows: &[String]) -> Option<String> {
 
 /// The last option list: first row, last row, row of the cursor, labels, and which of them is under the cursor.
 fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usize, usize, String, usize)> {
-    let (cursor_row, column) = rows.iter().enumerate().rev().take(MAX_ROWS).find_map(|(at, row)| {
+    let top = conversation_end(layout, rows);
+    let (cursor_row, column) = rows.iter().enumerate().skip(top).rev().take(MAX_ROWS).find_map(|(at, row)| {
         let column = cursor_column(layout, row)?;
         // A sent message stands at the left edge with the same glyph; only a numbered label or key hints tell.
         let label: String = row.chars().skip(column).take(4).collect();
@@ -189,6 +190,17 @@ fn question(layout: &Layout, rows: &[String], first: usize) -> (usize, String) {
     let belongs = |row: &&String| !(unframed_row(row).is_empty() || is_divider(row) || is_rule(row, layout.rule));
     let count = rows[..end].iter().rev().take(QUESTION_ROWS).take_while(belongs).count();
     (end - count, text(&rows[end - count..end]).replace('\n', " "))
+}
+
+/// The row that the conversation ends above, which may quote any list: the lowest line across the screen, or the one above
+/// it where a dialog has a line inside.
+fn conversation_end(layout: &Layout, rows: &[String]) -> usize {
+    let is_edge = |row: &String| is_rule(row, layout.rule) || is_page_edge(layout, row);
+    let Some(lowest) = rows.iter().rposition(is_edge) else { return 0 };
+    // One that is taller than the screen has its upper edge beyond it.
+    let above = rows[..lowest].iter().rposition(is_edge).unwrap_or(0);
+    let is_talk = |row: &String| row.starts_with(|ch| layout.heads.contains(ch));
+    if rows[above..lowest].iter().any(is_talk) { lowest } else { above }
 }
 
 /// The first row below the nearest line or frame above `from`; the whole screen if the dialog is taller than that.

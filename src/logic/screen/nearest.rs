@@ -17,14 +17,27 @@ pub struct Nearness {
     pub percent: u32,
     /// What is missing, for people.
     pub reason: String,
-    /// Where in the text the part that is there was found, in bytes.
-    pub at: Option<usize>,
+    /// In which of the texts the part that is there was found.
+    pub text: usize,
+    /// Where in it, in bytes.
+    pub at: usize,
 }
 
-/// How near `pattern` comes to `text`; `None` if nothing of it is there.
-pub fn nearness(pattern: &str, text: &str) -> Option<Nearness> {
+/// How near `pattern` comes to the nearest of these texts; `None` if nothing of it is in any of them.
+pub fn nearness(pattern: &str, texts: &[&str]) -> Option<Nearness> {
+    // Most rules of a profile have no word in common with a text, and cutting them up takes long.
+    let lower: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
+    let mut words = letter_runs(pattern).peekable();
+    if words.peek().is_some() && !words.any(|word| lower.iter().any(|text| text.contains(&word.to_lowercase()))) {
+        return None;
+    }
     let (flags, rest) = split_flags(pattern);
-    alternatives(rest).into_iter().filter_map(|pieces| near(flags, &pieces, text)).max_by_key(|near| near.percent)
+    alternatives(rest).into_iter().filter_map(|pieces| near(flags, &pieces, texts)).max_by_key(|near| near.percent)
+}
+
+/// Runs of letters in a pattern that are long enough to tell anything, wherever they stand in it.
+fn letter_runs(pattern: &str) -> impl Iterator<Item = &str> {
+    pattern.split(|ch: char| !ch.is_alphabetic()).filter(|run| run.chars().count() >= 3)
 }
 
 /// One outermost piece of a pattern.
@@ -46,7 +59,7 @@ impl Piece<'_> {
 }
 
 /// How near one alternative of a pattern comes.
-fn near(flags: &str, pieces: &[Piece<'_>], text: &str) -> Option<Nearness> {
+fn near(flags: &str, pieces: &[Piece<'_>], texts: &[&str]) -> Option<Nearness> {
     let whole: u32 = pieces.iter().map(|piece| piece.weight).sum();
     if whole == 0 {
         return None;
@@ -54,17 +67,15 @@ fn near(flags: &str, pieces: &[Piece<'_>], text: &str) -> Option<Nearness> {
     let percent = |part: u32| part.saturating_mul(100) / whole;
     let find = |pieces: &[Piece<'_>]| {
         let pattern: String = std::iter::once(flags).chain(pieces.iter().map(|piece| piece.text)).collect();
-        Regex::new(&pattern).ok()?.find(text).map(|found| (found.start(), found.end()))
+        let pattern = Regex::new(&pattern).ok()?;
+        let find = |(at, text): (usize, &&str)| pattern.find(text).map(|found| (at, found.start(), found.end()));
+        texts.iter().enumerate().find_map(find)
     };
     let anchored = pieces.iter().take_while(|piece| piece.is_start()).count();
     if anchored > 0
-        && let Some((start, _)) = find(&pieces[anchored..])
+        && let Some((text, at, _)) = find(&pieces[anchored..])
     {
-        return Some(Nearness {
-            percent: 95,
-            reason: "all of it is there, but not at the start".into(),
-            at: Some(start),
-        });
+        return Some(Nearness { percent: 95, reason: "all of it is there, but not at the start".into(), text, at });
     }
     // The longest run from the start that matches somewhere; a longer one never matches where a shorter one does not.
     let (mut count, mut beyond) = (0, pieces.len());
@@ -76,26 +87,28 @@ fn near(flags: &str, pieces: &[Piece<'_>], text: &str) -> Option<Nearness> {
             beyond = middle;
         }
     }
-    let by_start = find(&pieces[..count]).filter(|_| count > 0).and_then(|(start, end)| {
+    let by_start = find(&pieces[..count]).filter(|_| count > 0).and_then(|(text, start, end)| {
         let part: u32 = pieces[..count].iter().map(|piece| piece.weight).sum();
         // A word that is half there is not there.
         let in_word =
             |piece: Option<&Piece<'_>>| piece.is_some_and(|piece| piece.plain.chars().any(char::is_alphanumeric));
         let half = pieces[..count].iter().rev().take_while(|piece| in_word(Some(piece))).count();
         let cut = if in_word(pieces.get(count)) { count - half } else { count };
-        let end = if cut == 0 { start } else { find(&pieces[..cut]).map_or(end, |(_, end)| end) };
+        let (text, start, end) =
+            if cut == 0 { (text, start, start) } else { find(&pieces[..cut]).unwrap_or((text, start, end)) };
         let missing = words_from(&pieces[cut..]);
-        let instead: String = text[end..].chars().take_while(|ch| *ch != '\n').take(24).collect();
+        let instead = texts.get(text).and_then(|text| text.get(end..)).unwrap_or_default();
+        let instead: String = instead.chars().take_while(|ch| *ch != '\n').take(24).collect();
         let instead = if instead.trim().is_empty() { "nothing".to_owned() } else { format!("{:?}", instead.trim()) };
         let reason = format!("it follows up to `{}`, then {instead} instead of {missing}", words(&pieces[..cut]));
-        (part > 0).then(|| Nearness { percent: percent(part), reason, at: Some(start) })
+        (part > 0).then(|| Nearness { percent: percent(part), reason, text, at: start })
     });
-    let by_words = by_words(pieces, text, percent);
+    let by_words = texts.iter().enumerate().filter_map(|(at, text)| by_words(pieces, at, text, percent));
     by_start.into_iter().chain(by_words).max_by_key(|near| near.percent)
 }
 
 /// How near by the words of the pattern that the text has.
-fn by_words(pieces: &[Piece<'_>], text: &str, percent: impl Fn(u32) -> u32) -> Option<Nearness> {
+fn by_words(pieces: &[Piece<'_>], nth: usize, text: &str, percent: impl Fn(u32) -> u32) -> Option<Nearness> {
     let mut runs: Vec<String> = vec![String::new()];
     for piece in pieces {
         match (piece.plain.as_str(), runs.last_mut()) {
@@ -116,7 +129,7 @@ fn by_words(pieces: &[Piece<'_>], text: &str, percent: impl Fn(u32) -> u32) -> O
     } else {
         format!("it has {}, and not {}", quoted(&there), quoted(&missing))
     };
-    Some(Nearness { percent: percent(part).min(94), reason, at: text.find(first) })
+    Some(Nearness { percent: percent(part).min(94), reason, text: nth, at: text.find(first)? })
 }
 
 /// The pieces as people wrote them.
@@ -201,7 +214,7 @@ fn piece_end(text: &str) -> usize {
                 let escape = &text[at..next];
                 // `\x20`, `\p{..}` and `\u{..}` go on.
                 let more = match escape {
-                    r"\x" if !text[next..].starts_with('{') => text[next..].len().min(2),
+                    r"\x" if !text[next..].starts_with('{') => text[next..].chars().take(2).map(char::len_utf8).sum(),
                     r"\x" | r"\p" | r"\P" | r"\u" | r"\U" => text[next..].find('}').map_or(0, |brace| brace + 1),
                     _ => 0,
                 };
@@ -277,7 +290,7 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, text: &str, percent: u32, reason: &str) {
-        let near = nearness(pattern, text).unwrap_or_else(|| panic!("{pattern} has nothing of {text}"));
+        let near = nearness(pattern, &[text]).unwrap_or_else(|| panic!("{pattern} has nothing of {text}"));
         assert!(near.reason.contains(reason), "{pattern}: {near:?}");
         assert_eq!(near.percent, percent, "{pattern}: {near:?}");
     }
@@ -285,8 +298,8 @@ mod tests {
     #[test]
     fn what_follows_the_start_of_a_pattern_tells_what_is_missing() {
         check("esc to interrupt", "x · esc to stop", 35, r#"up to `esc to `, then "stop" instead of `interrupt`"#);
-        check("^✻ .*retrying in", "✻ 500 · trying again in 1s", 18, "instead of `retrying`");
-        check(r"^[·✻] [0-9]+ shells?", "✻ 3 jobs", 28, r#"then "jobs" instead of `shell`"#);
+        check("^✻ .*retrying in", "✻ 500 · retrying soon", 81, r#"then "soon" instead of `in`"#);
+        check(r"^[·✻] [0-9]+ shells? running", "✻ 3 jobs running", 50, r#"it has "running", and not "shell""#);
         check("^Usage limit", "⚠ Usage limit reached", 95, "not at the start");
     }
 
@@ -297,10 +310,11 @@ mod tests {
 
     #[test]
     fn the_best_alternative_counts_and_flags_hold_for_each() {
-        check("abcdef|wxyz", "wxy!", 75, "instead of `wxyz`");
+        check("abcdef|uvw xyz", "uvw xy!", 83, r#"then "xy!" instead of `xyz`"#);
+        assert_eq!(nearness("retrying in", &["trying on"]), None);
         check("(?i)press|ESC to", "esc now", 60, "then");
-        assert_eq!(nearness("abc", "xyz"), None);
-        assert_eq!(nearness(".*", ""), None);
+        assert_eq!(nearness("abc", &["xyz"]), None);
+        assert_eq!(nearness(".*", &[""]), None);
     }
 
     #[test]
@@ -315,6 +329,7 @@ mod tests {
             pieces(r"^a\.(b|[)\]])+?\x20{2,}[^\[]$"),
             ["^", "a", r"\.", r"(b|[)\]])+?", r"\x20{2,}", r"[^\[]", "$"]
         );
+        assert_eq!(pieces(r"\x(é"), [r"\x(é"]);
         assert_eq!(split_flags("(?im)x"), ("(?im)", "x"));
         assert_eq!(split_flags("(?:x)"), ("", "(?:x)"));
     }
@@ -322,12 +337,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_pattern_and_no_text_make_it_panic(pattern in ".{0,40}", text in "\\PC{0,60}") {
-            let _any = nearness(&pattern, &text);
+            let _any = nearness(&pattern, &[&text]);
         }
 
         #[test]
         fn no_mixture_of_signs_makes_it_panic(pattern in "[\\[\\](){}?*+|\\\\^$ax2é: <>P-]{0,24}", text in "[ax2é ]{0,20}") {
-            let _any = nearness(&pattern, &text);
+            let _any = nearness(&pattern, &[&text]);
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct Layout {
     pub tick: char,
     /// First characters of a draft below which completions may be listed at the left edge.
     pub completes: String,
+    /// Signs that a block of the conversation starts with.
+    pub heads: String,
     /// Mark that starts an item below a block's first line.
     pub child: char,
     /// What a dialog's last line says about keys.
