@@ -16,6 +16,8 @@ use crate::logic::time::Timestamp;
 
 /// Rule of a pane in which no agent runs, but something else does.
 pub const LIVE_DESCENDANT: &str = "live-descendant";
+/// Rule of a pane whose process is not there, nor anything of its session.
+pub const PID_GONE: &str = "pid-gone";
 /// How long a turn's end counts, where the hook recorded one.
 const TURN_END_FRESH: Duration = Duration::from_secs(1800);
 /// How old a hook may be for its declared waits to count.

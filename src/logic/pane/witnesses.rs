@@ -72,6 +72,9 @@ pub fn of_process(process: &ProcessFacts, now: Timestamp) -> WitnessSeen {
         (Liveness::Gone, _) => says.push("no agent lives below the pane".into()),
         (Liveness::Unknown, _) => says.push("whether an agent lives can't be told".into()),
     }
+    if let Some(why) = process.unclear {
+        says.push(why.says().to_owned());
+    }
     if let Some(other) = &process.other {
         says.push(format!("{other} runs"));
     } else if process.shell {
