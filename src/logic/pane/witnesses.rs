@@ -1,4 +1,4 @@
-//! What each witness said of a pane, and how old that is, for people. What it comes to is decided by [`fuse`](super::fuse).
+//! What each witness said of a pane, and how old that is, for people. What it comes to is decided by [`fuse`](super::fuse()).
 
 use std::time::Duration;
 
