@@ -315,6 +315,8 @@ fn every_override_of_a_fixture_does_what_it_says() {
     let known = ask(&[&args[..], &["--explain"]].concat());
     child.kill().unwrap();
     child.wait().unwrap();
+    let gone = ask(&args[..2]);
+    assert!(gone.starts_with("state=absent ") && gone.contains(" evidence=fixture-no-process "), "{gone}");
     assert!(known.starts_with("state=working-background "), "{known}");
     assert!(known.contains(&format!("pid {pid}")) && known.contains("2 background shells, 7 ticks"), "{known}");
     for bad in [["--bg-cpu", "many"], ["--pane-pid", "-1"], ["--now", "soon"], ["--heartbeat-staleness", "x"]] {

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::{Invocation, Verb, render};
 use crate::agents::{Amended, FileProblem, Origin, ProfileFile, Profiles, Source};
-use crate::daemon::profiles;
 use crate::logic::pane::Profile;
 use crate::logic::text::{Joiners, visible};
 use crate::sys::profile_files;
@@ -47,7 +46,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
 
 /// Lists the profiles.
 fn list(invocation: &Invocation) -> anyhow::Result<u8> {
-    let (profiles, problems) = profiles::load(&invocation.settings_of_profiles())?;
+    let (profiles, problems) = Profiles::with_files(&invocation.profile_files())?;
     if invocation.json {
         let list: Vec<Value> = profiles.sources().map(|(profile, source)| document(profile, source)).collect();
         render::json(&json!({ "profiles": list, "problems": problem_documents(&problems) }))?;
@@ -61,7 +60,7 @@ fn list(invocation: &Invocation) -> anyhow::Result<u8> {
 
 /// Checks files together with those that are in place.
 fn check(invocation: &Invocation, given: &[&PathBuf]) -> anyhow::Result<u8> {
-    let in_place = profiles::files(&invocation.settings_of_profiles());
+    let in_place = invocation.profile_files();
     let files = with_given(in_place, given);
     let (profiles, problems) = Profiles::with_files(&files)?;
     let is_meant = |path: &Path| given.is_empty() || given.iter().any(|one| one.as_path() == path);

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::agents::Profiles;
+use crate::agents::{ProfileFile, Profiles};
 use crate::config::in_force;
 use crate::config::load::{self, Loaded};
 use crate::config::resolved::Settings;
@@ -102,7 +102,7 @@ impl Invocation {
     ///
     /// Errors: what is wrong with one of them.
     pub(crate) fn profiles_with(&self, given: &[&PathBuf]) -> anyhow::Result<Profiles> {
-        let files = agents::with_given(profiles::files(&self.settings_of_profiles()), given);
+        let files = agents::with_given(self.profile_files(), given);
         let (profiles, problems) = Profiles::with_files(&files)?;
         for problem in problems {
             if given.iter().any(|path| **path == problem.path) {
@@ -113,18 +113,14 @@ impl Invocation {
         Ok(profiles)
     }
 
-    /// The settings that say where profile files are. Without a nexus there are none; a broken configuration leaves the
+    /// The profile files of the nexus that is asked. Without a nexus there are none; a broken configuration leaves the
     /// usual place.
-    pub(crate) fn settings_of_profiles(&self) -> Settings {
-        let root = current_dir().and_then(|here| Ok(load::find_root(&self.env(), self.root.as_deref(), &here)?));
-        match (self.settings(), root) {
-            (Ok(loaded), _) => loaded.settings,
-            (Err(_), Ok(root)) => Settings::defaults(&root),
-            // A directory that is nowhere.
-            (Err(_), Err(_)) => {
-                Settings { agents_dir: Some("/dev/null/none".into()), ..Settings::defaults(Path::new("")) }
-            }
+    pub(crate) fn profile_files(&self) -> Vec<ProfileFile> {
+        if let Ok(loaded) = self.settings() {
+            return profiles::files(&loaded.settings);
         }
+        let root = current_dir().and_then(|here| Ok(load::find_root(&self.env(), self.root.as_deref(), &here)?));
+        root.map(|root| profiles::files(&Settings::defaults(&root))).unwrap_or_default()
     }
 
     /// The environment that this verb sees.

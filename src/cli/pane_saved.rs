@@ -17,13 +17,15 @@ use crate::agents::Profiles;
 use crate::daemon::observe::Observer;
 use crate::logic::hook::Heartbeat;
 use crate::logic::ids::{PaneId, SessionId, WindowId, WindowName};
-use crate::logic::pane::{self, HookFacts, ProcessFacts, Profile, ScreenFacts, Witness, WitnessSeen, fuse};
+use crate::logic::pane::{
+    self, HookFacts, Liveness, PID_GONE, ProcessFacts, Profile, ScreenFacts, Unclear, Witness, WitnessSeen, fuse,
+};
 use crate::logic::screen::Capture;
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::{Now, Timestamp};
 use crate::sys::clock::Clock;
 use crate::sys::processes::Machine;
-use crate::sys::{files, hook_files};
+use crate::sys::{files, hook_files, procfs};
 
 /// Adds the flags for a saved screen.
 pub(super) fn args(command: Command) -> Command {
@@ -103,7 +105,11 @@ fn judge_file(args: &ArgMatches, profiles: &Profiles, path: &Path) -> anyhow::Re
     let fresh = seconds("heartbeat-staleness").unwrap_or_default();
     let stamp = args.get_one::<PathBuf>("over-limit-file").and_then(|path| hook_files::read_stamp_file(path, None));
     let verdict = fuse(&nowhere(now.at), &process, hook.as_ref(), screen, now.at, fresh);
-    let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook.as_ref(), now.at);
+    let mut verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook.as_ref(), now.at);
+    // The original's word for a process that the caller named and that is not there.
+    if let Some(reason) = verdict.evidence.first_mut().filter(|reason| reason.rule == PID_GONE) {
+        "fixture-no-process".clone_into(&mut reason.rule);
+    }
 
     let mut witnesses = vec![WitnessSeen::new(Witness::Screen, format!("saved in {}", path.display()), None)];
     if args.contains_id("pane-pid") {
@@ -130,7 +136,14 @@ fn processes(args: &ArgMatches, profiles: &Profiles) -> ProcessFacts {
     let mut process = match args.get_one::<u32>("pane-pid") {
         Some(pid) => {
             let observer = Observer::with(Rc::new(profiles.clone()), Box::new(Machine::default()));
-            observer.processes(&PaneFacts { pid: Some(*pid), ..nowhere(now.at) }, &now)
+            let found = observer.processes(&PaneFacts { pid: Some(*pid), ..nowhere(now.at) }, &now);
+            // Whoever names a process of this machine knows that it can be seen from here.
+            if found.unclear == Some(Unclear::Blind) && !procfs::is_taken(*pid) {
+                ProcessFacts { liveness: Liveness::Gone, ..ProcessFacts::default() }
+            } else {
+                // Its terminal is not the saved screen's, so who has its keys says nothing.
+                ProcessFacts { unclear: found.unclear.filter(|why| *why != Unclear::InBackground), ..found }
+            }
         }
         None => ProcessFacts::default(),
     };

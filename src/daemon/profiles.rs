@@ -32,13 +32,6 @@ fn files_in(dir: &Path) -> Vec<ProfileFile> {
     profile_files::read(dir).into_iter().map(|(path, text)| ProfileFile { path, text }).collect()
 }
 
-/// The profiles of this nexus, and which of its files can't be used.
-///
-/// Errors: a built-in profile does not load; a build like that fails its tests.
-pub fn load(settings: &Settings) -> anyhow::Result<(Profiles, Vec<FileProblem>)> {
-    Ok(Profiles::with_files(&files(settings))?)
-}
-
 /// The files as they are followed.
 #[derive(Debug, Default)]
 pub(super) struct ProfileWatch {

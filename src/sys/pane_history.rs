@@ -34,7 +34,7 @@ pub fn keep_only(state: &StateDir, panes: &[PaneId]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file's name is one that [`write`] gives.
+/// Whether a file's name is one that [`write()`] gives.
 fn is_ours(name: &str) -> bool {
     name.strip_suffix(".json").is_some_and(|stem| !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -11,8 +11,13 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
     ),
     (
         "claude-footer-jobs",
-        &["⏸ manual mode on · 1 shell · ↓ to manage", "2 monitors", "x · 3 background bashes"],
-        &["! for shell mode", "1 shellfish", "demo | 3 shells"],
+        &["⏸ manual mode on · 1 shell · ↓ to manage", "x · 3 background bashes"],
+        &["! for shell mode", "1 shellfish", "demo | 3 shells", "2 monitors"],
+    ),
+    (
+        "claude-footer-monitors",
+        &["2 monitors", "x · 1 shell, 1 monitor · ↓ to manage"],
+        &["1 monitored", "demo | 3 monitors", "1 shell"],
     ),
     (
         "claude-footer-background",

@@ -3,7 +3,7 @@
 //! Owns the order in which regions are believed. It contains no agent's wording: every word and glyph is in the profile.
 
 use super::choice;
-use super::fuse::{TURN_OVER, TURN_PRESUMED};
+use super::fuse::{SHELLS_ONLY, TURN_OVER, TURN_PRESUMED};
 use super::profile::Profile;
 use super::verdict::{Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
 use crate::logic::screen::composer::{self, BoxRows, Composer, NoBox};
@@ -464,6 +464,14 @@ impl<'a> Judge<'a> {
             if !verdict.evidence.contains(&evidence) {
                 verdict.evidence.push(evidence);
             }
+        }
+        let mut jobs =
+            self.found.iter().filter(|found| found.rule.votes.state == Some(State::WorkingBackground)).peekable();
+        if verdict.state == State::WorkingBackground
+            && jobs.peek().is_some()
+            && jobs.all(|found| found.rule.votes.shells)
+        {
+            verdict.evidence.push(Evidence::new(Witness::Screen, SHELLS_ONLY));
         }
         verdict.queued &= verdict.state == State::Busy;
         if verdict.state != State::Busy {

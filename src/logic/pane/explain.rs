@@ -212,6 +212,7 @@ fn said(votes: &Votes) -> Vec<String> {
         flag("throttled", votes.throttled),
         flag("turn-over", votes.turn_over),
         flag("presumed", votes.presumed),
+        flag("shells", votes.shells),
         word("retrying", votes.retrying.as_ref().map(|template| template.0.as_str())),
         word("notice", votes.notice.as_ref().map(|template| template.0.as_str())),
         word("limit", votes.limit.as_ref().map(|template| template.0.as_str())),

@@ -16,6 +16,8 @@ use crate::logic::time::Timestamp;
 
 /// Rule of a pane in which no agent runs, but something else does.
 pub const LIVE_DESCENDANT: &str = "live-descendant";
+/// Rule of a pane whose process is not there, nor anything of its session.
+pub const PID_GONE: &str = "pid-gone";
 /// How long a turn's end counts, where the hook recorded one.
 const TURN_END_FRESH: Duration = Duration::from_secs(1800);
 /// How old a hook may be for its declared waits to count.
@@ -26,6 +28,9 @@ pub const TURN_OVER: &str = "turn-over";
 
 /// Rule id under which a screen tells that it only presumes a running turn.
 pub const TURN_PRESUMED: &str = "turn-presumed";
+
+/// Rule id under which a screen tells that only shells, and so processes, run in the background.
+pub const SHELLS_ONLY: &str = "background-shells-only";
 
 /// Whether the agent's process lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,14 +195,7 @@ pub fn fuse(
     let verdict = with_process(screen, process);
     let mut verdict = match row.then {
         Then::Is(state) | Then::Nobody(state) => over(verdict, state, reason),
-        Then::ByBox => {
-            let state = match verdict.input {
-                Some(InputRow::Blank) => State::Idle,
-                Some(InputRow::Ghost) => State::AutosuggestOnly,
-                _ => verdict.state,
-            };
-            over(verdict, state, reason)
-        }
+        Then::ByBox => by_box(verdict, reason),
         Then::Screen => {
             let mut verdict = verdict;
             verdict.evidence.extend(reason);
@@ -321,12 +319,32 @@ fn with_background(verdict: PaneVerdict, process: &ProcessFacts) -> PaneVerdict 
             }
             verdict
         }
+        Some(_) if verdict.state == State::WorkingBackground && counts_shells_only(&verdict) => {
+            let mut verdict = by_box(verdict, Some(Evidence::new(Witness::Process, "background-ended")));
+            verdict.background = verdict.background.filter(|_| verdict.state == State::WorkingBackground);
+            verdict
+        }
         _ => {
             let mut verdict = verdict;
             verdict.background_reliable = verdict.background.map(|_| false);
             verdict
         }
     }
+}
+
+/// Whether the screen tells of no other background work than shells.
+fn counts_shells_only(verdict: &PaneVerdict) -> bool {
+    verdict.evidence.iter().any(|reason| reason.rule == SHELLS_ONLY)
+}
+
+/// The verdict on a turn that is over, by what stands in the box.
+fn by_box(verdict: PaneVerdict, reason: Option<Evidence>) -> PaneVerdict {
+    let state = match verdict.input {
+        Some(InputRow::Blank) => State::Idle,
+        Some(InputRow::Ghost) => State::AutosuggestOnly,
+        _ => verdict.state,
+    };
+    over(verdict, state, reason)
 }
 
 /// The verdict with another state, for this reason.
@@ -495,6 +513,23 @@ mod tests {
         let process = ProcessFacts { background_shells: Some(2), ..alive() };
         check(&process, None, screen(State::Idle, "input-blank"), (State::WorkingBackground, "background-shells"));
         check(&process, None, screen(State::UserTyping, "input-typed"), (State::UserTyping, "input-typed"));
+    }
+
+    #[test]
+    fn a_count_on_the_screen_ends_with_the_last_shell() {
+        let seen = |shells_only: bool| {
+            let mut seen = screen(State::WorkingBackground, "claude-footer-jobs");
+            (seen.input, seen.background) = (Some(InputRow::Blank), Some(1));
+            if shells_only {
+                seen.evidence.push(Evidence::new(Witness::Screen, SHELLS_ONLY));
+            }
+            seen
+        };
+        let with = |shells| ProcessFacts { background_shells: shells, ..alive() };
+        check(&with(Some(0)), None, seen(true), (State::Idle, "background-ended"));
+        check(&with(Some(0)), None, seen(false), (State::WorkingBackground, "claude-footer-jobs"));
+        check(&with(Some(1)), None, seen(true), (State::WorkingBackground, "claude-footer-jobs"));
+        check(&with(None), None, seen(true), (State::WorkingBackground, "claude-footer-jobs"));
     }
 
     #[test]

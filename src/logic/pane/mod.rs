@@ -29,7 +29,7 @@ pub mod witnesses;
 pub use choice::Choice;
 pub use classify::{DIALOG_SHAPE, ScreenFacts, VERSION_NOT_SEEN, composer, judge_screen, matches, wanted_style};
 pub use explain::{Explanation, explain};
-pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, ProcessFacts, fuse, weighs_background, weighs_session};
+pub use fuse::{HookFacts, LIVE_DESCENDANT, Liveness, PID_GONE, ProcessFacts, fuse, weighs_background, weighs_session};
 pub use identity::Unclear;
 pub use label::{Grade, Label};
 pub use limit_stamp::{LimitStamp, OVER_LIMIT_STAMP, with_limit_stamp};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::fuse::{HookFacts, Liveness, ProcessFacts, TURN_OVER, TURN_PRESUMED};
+use super::fuse::{HookFacts, Liveness, PID_GONE, ProcessFacts, TURN_OVER, TURN_PRESUMED};
 use super::verdict::{PaneVerdict, State, Witness};
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Timestamp;
@@ -119,7 +119,7 @@ pub const TABLE: &[Row] = &[
         "only a shell is under the pane, and has been for longer than an agent takes to start",
         |case| case.process.liveness == Liveness::Gone && case.process.shell,
     ),
-    row("pid-gone", Witness::Process, Then::Nobody(State::Absent), "nothing is under the pane", |case| {
+    row(PID_GONE, Witness::Process, Then::Nobody(State::Absent), "nothing is under the pane", |case| {
         case.process.liveness == Liveness::Gone
     }),
     row(

@@ -1,4 +1,4 @@
-//! What each witness said of a pane, and how old that is, for people. What it comes to is decided by [`fuse`](super::fuse).
+//! What each witness said of a pane, and how old that is, for people. What it comes to is decided by [`fuse`](super::fuse()).
 
 use std::time::Duration;
 
@@ -71,6 +71,9 @@ pub fn of_process(process: &ProcessFacts, now: Timestamp) -> WitnessSeen {
         (Liveness::Alive, None) => says.push("an agent lives".into()),
         (Liveness::Gone, _) => says.push("no agent lives below the pane".into()),
         (Liveness::Unknown, _) => says.push("whether an agent lives can't be told".into()),
+    }
+    if let Some(why) = process.unclear {
+        says.push(why.says().to_owned());
     }
     if let Some(other) = &process.other {
         says.push(format!("{other} runs"));

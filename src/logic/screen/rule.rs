@@ -96,6 +96,8 @@ pub struct Votes {
     pub turn_over: bool,
     /// The state is presumed from what is missing on the screen; a hook that saw the turn end knows better.
     pub presumed: bool,
+    /// What runs in the background are shells, and so processes below the agent.
+    pub shells: bool,
     /// `k/N`; `?` where the screen does not count.
     pub retrying: Option<Template>,
     /// Kind of API error.
