@@ -112,7 +112,8 @@ impl Difference {
                 (verdict.reset_at, verdict.limit, verdict.background),
             )
         };
-        let rule = |verdict: &PaneVerdict| verdict.evidence.first().map_or_else(String::new, |first| first.rule.clone());
+        let rule =
+            |verdict: &PaneVerdict| verdict.evidence.first().map_or_else(String::new, |first| first.rule.clone());
         (fields(old) != fields(new)).then(|| Self {
             old: word(old),
             new: word(new),
@@ -133,6 +134,7 @@ fn word(verdict: &PaneVerdict) -> String {
 /// How many screens were taken for what, before and now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
+    /// By agent and version: how many were taken for the first state before and for the second now.
     counts: BTreeMap<(String, String), BTreeMap<(State, State), u64>>,
 }
 
@@ -145,7 +147,8 @@ impl Table {
 
     /// The table, one line a row.
     pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec!["| agent | version | before | now | screens |".to_owned(), "|---|---|---|---|--:|".to_owned()];
+        let mut lines =
+            vec!["| agent | version | before | now | screens |".to_owned(), "|---|---|---|---|--:|".to_owned()];
         for ((agent, version), counts) in &self.counts {
             for ((old, new), count) in counts {
                 let mark = if old == new { "" } else { " (changed)" };

@@ -60,7 +60,10 @@ fn kept_rows(profile: &Profile, facts: &ScreenFacts, capture: &Capture) -> Vec<u
 
 /// Text with single blanks and without frames.
 fn squeezed(text: &str) -> String {
-    text.split(|ch: char| ch.is_whitespace() || matches!(ch, '│' | '┃')).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(|ch: char| ch.is_whitespace() || matches!(ch, '│' | '┃'))
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The rows with escape sequences, masked except for those that are kept and so many at the bottom.
@@ -166,7 +169,11 @@ fn map_text(row: &str, mut map: impl FnMut(char) -> char) -> String {
 fn colours(sequences: &str) -> String {
     sequences
         .split_inclusive('m')
-        .filter(|part| part.starts_with("\u{1b}[") && part.len() > 2 && part[2..part.len() - 1].chars().all(|ch| ch.is_ascii_digit() || matches!(ch, ';' | ':')))
+        .filter(|part| {
+            part.starts_with("\u{1b}[")
+                && part.len() > 2
+                && part[2..part.len() - 1].chars().all(|ch| ch.is_ascii_digit() || matches!(ch, ';' | ':'))
+        })
         .collect()
 }
 
@@ -176,7 +183,10 @@ mod tests {
 
     #[test]
     fn words_go_and_signs_and_colours_stay() {
-        assert_eq!(masked_row("\u{1b}[2m● Fixed 日本 in main.rs:12\u{1b}[0m"), "\u{1b}[2m● Xxxxx 文文 xx xxxx.xx:00\u{1b}[0m");
+        assert_eq!(
+            masked_row("\u{1b}[2m● Fixed 日本 in main.rs:12\u{1b}[0m"),
+            "\u{1b}[2m● Xxxxx 文文 xx xxxx.xx:00\u{1b}[0m"
+        );
     }
 
     #[test]
