@@ -35,6 +35,8 @@ mod pane_explain;
 mod pane_live;
 mod pane_saved;
 mod pane_state;
+mod record;
+mod replay;
 mod send;
 mod service;
 mod tasks;
@@ -147,6 +149,8 @@ pub(crate) const COMMANDS: &[Verb] = &[
     log_action::VERB,
     manual::VERB,
     pane_state::VERB,
+    record::VERB,
+    replay::VERB,
     send::VERB,
     service::VERB,
     tasks::VERB,

@@ -37,6 +37,26 @@ fn line(name: &str, status: &str) -> String {
     format!("{name} {branch} {} {state}", sha.unwrap_or("0000000"))
 }
 
+/// The files of a folder in a revision of the repository that holds `root`: name and text.
+///
+/// Errors: git's words where there is no such revision or folder; `TimedOut` after ten seconds.
+pub async fn files_of(root: &Path, revision: &str, folder: &str) -> io::Result<Vec<(String, String)>> {
+    if revision.starts_with('-') {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a revision does not begin with a dash"));
+    }
+    let top = ask(root, &["rev-parse", "--show-toplevel"]).await?;
+    let top = Path::new(top.trim_end());
+    let names = ask(top, &["ls-tree", "--name-only", revision, &format!("{folder}/")]).await?;
+    let mut files = Vec::new();
+    for name in names.lines() {
+        files.push((name.to_owned(), ask(top, &["show", &format!("{revision}:{name}")]).await?));
+    }
+    if files.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {folder} in {revision}")));
+    }
+    Ok(files)
+}
+
 /// Runs one git command there.
 async fn ask(root: &Path, args: &[&str]) -> io::Result<String> {
     let run = tokio::process::Command::new("git")
