@@ -568,3 +568,28 @@ fn a_question_at_the_end_of_a_line_editor_is_live_only_while_nothing_follows() {
         }
     }
 }
+
+/// Codex 0.171.0 draws `/memories` over the page, while its empty prompt stays on the screen and takes no keys.
+#[test]
+fn a_dialog_that_floats_over_a_live_prompt_of_codex_is_not_idle() {
+    let profiles = Profiles::builtin().unwrap();
+    let profile = profiles.get("codex").unwrap();
+    let check = |panel: &str, footer: &str, wanted: State| {
+        let page = format!(
+            "• 31. line 31\n  32. line 32\n{panel}\n  Worked for <1s • 09:24\n\n\n\u{1b}[1m›\u{1b}[0m \u{1b}[2mAsk Codex\u{1b}[0m\n\n{footer}\n"
+        );
+        let facts = ScreenFacts { title: Some("demo".to_owned()), ..ScreenFacts::default() };
+        let verdict = judge_capture(profile, &facts, &Capture::from_bytes(page.as_bytes()));
+        assert_eq!(verdict.state, wanted, "{page}\n{:?}", verdict.evidence);
+    };
+    let covered = "  mock-1 default · /srv/demo";
+    let live = "  mock-1 default · /srv/demo\n  ← for agents · ? for shortcuts";
+    let floating = "  33. line 33 › 1. Yes, enable  Save\n  34. line 34   2. Not now      Keep\n  35. line     enter select · esc back";
+    check(floating, covered, State::Unknown);
+    check(&floating.replace("enter select · esc back", "select"), covered, State::Unknown);
+    check("  › 1. Yes\n    2. No\n    enter select · esc back", covered, State::Unknown);
+    // Text that only quotes such a dialog: the live prompt has its whole footer, or the labels stand where text does.
+    check(floating, live, State::AutosuggestOnly);
+    check("  › 1. Yes\n    2. No\n  enter select · esc back", covered, State::AutosuggestOnly);
+    check("  it asked: › 1. Yes, enable\n  and then it went on", covered, State::AutosuggestOnly);
+}

@@ -181,6 +181,8 @@ struct RawScreenRules {
     #[serde(default)]
     closing: Option<String>,
     #[serde(default)]
+    footer: Option<String>,
+    #[serde(default)]
     banner: Option<String>,
     rules: Vec<RawRule>,
 }
@@ -422,6 +424,7 @@ impl Check<'_> {
             chips: self.patterns("screen.chips", &raw.chips)?,
             asides: self.patterns("screen.asides", &raw.asides)?,
             closing: self.optional("screen.closing", raw.closing.as_deref(), &[])?,
+            footer: self.optional("screen.footer", raw.footer.as_deref(), &[])?,
             banner: self.optional("screen.banner", raw.banner.as_deref(), &["version"])?,
         };
         let mut rules: Vec<Rule> = Vec::with_capacity(raw.rules.len());

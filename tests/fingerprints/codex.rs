@@ -15,8 +15,15 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
             "• Working (1m 05s • esc to interrupt) · 1 background terminal running",
             "• Reading the loader (12s • esc to int…",
             "◦ Thinking (1h 2m 3s •\nesc to interrupt)",
+            "• Weighing the options (12s • esc to int",
+            "• Working (12s • e └ cargo test",
         ],
-        &["• It prints: • Working (12s • esc to interrupt)", "• Worked (12s)", "› Working (5s • esc to interrupt)"],
+        &[
+            "• Parsing (12s • est. 5s)",
+            "• It prints: • Working (12s • esc to interrupt)",
+            "• Worked (12s)",
+            "› Working (5s • esc to interrupt)",
+        ],
     ),
     (
         "codex-queued",
@@ -71,13 +78,27 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
         &["■ Something went wrong", "• Model changed to mock-1 medium for Plan mode.", "• Context compacted"],
         &["• I changed the model", "› Model changed to x", "• Models changed"],
     ),
-    ("codex-turn-without-end", &["• the parser reads", "› SCENARIO:slow"], &["■ x", "the parser", "•reads"]),
+    (
+        "codex-turn-without-end",
+        &["• the parser reads", "◦ the parser reads …", "› SCENARIO:slow", "…\nmock-1 default", "ddle of a frame"],
+        &["■ x", "╭────", "/status", "•reads"],
+    ),
+    (
+        "codex-turn-without-title",
+        &["• the parser reads\n100% context left · ? for shortcuts", "…\n98% context left", "dle\n7% context left"],
+        &[
+            "• the parser reads\nmock-1 default · /srv",
+            "■ x\n100% context left",
+            "• has 9% context left\nmock-1 default",
+        ],
+    ),
     (
         "codex-trust",
         &[
             "1. Trust and continue\n2. Back",
             "Yes, continue\nNo, quit",
             "1. Yes, allow Codex to work in this folder without asking",
+            "1. Yes, allow Codex to work\n2. No, ask me",
         ],
         &["Trust nobody", "1. Yes, proceed (y)", "x Trust and continue"],
     ),

@@ -297,7 +297,8 @@ do_start() {
     codex)
       env+=("CODEX_HOME=$home/.codex")
       if [ $with_key = 1 ]; then env+=(MOCK_KEY=dummy); fi
-      args=(--no-daemon "${args[@]}") ;;      # else a background server outlives the session
+      # Else a background server outlives the session; older versions have none and don't know the flag.
+      if "$bin/codex" --help 2>&1 | grep -q -- --no-daemon; then args=(--no-daemon "${args[@]}"); fi ;;
     gemini)
       env+=("GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:$port")
       if [ $with_key = 1 ]; then env+=(GEMINI_API_KEY=dummy); fi ;;

@@ -229,7 +229,10 @@ impl<'a> Judge<'a> {
             return verdict;
         }
         let mut verdict = match composer::find(&self.profile.screen.layout, self.plain) {
-            Ok(at) => self.judge_box(at, styled),
+            Ok(at) => {
+                self.wants_more |= composer::may_be_covered(&self.profile.screen.layout, self.plain, at);
+                self.judge_box(at, styled)
+            }
             Err(no_box) => {
                 self.wants_more = true;
                 self.judge_without_box(no_box, last)
@@ -274,20 +277,31 @@ impl<'a> Judge<'a> {
             self.look(Region::Status, &status.text, Some(status.row), cursor);
         }
         // An item that no rule knows ends the walk, unless its block is known by its first line (a tip below a spinner).
-        let (mut skip, mut ended) = (false, false);
-        for (nth, item) in tail::items(layout, self.plain, end).take(TAIL_ITEMS).enumerate() {
+        let (mut skip, mut ended, mut closed) = (false, false, false);
+        for item in tail::items(layout, self.plain, end).take(TAIL_ITEMS) {
             if skip && !item.head {
                 continue;
             }
             let known = self.look(Region::Tail, &item.text, Some(item.row), cursor);
-            if nth == 0 && item.head && !known {
-                self.look(Region::Newest, &format!("{}\n{footer}", item.text), Some(item.row), cursor);
-            }
+            let is_last_word = !item.head && known && layout.closing.as_ref().is_none_or(|it| it.is_match(&item.text));
             if item.head && !known {
-                ended = true;
+                // The top row may go on from one above the screen, so only a head below it ends the walk for sure.
+                ended = item.row > 0;
+                if !closed && !layout.banner.as_ref().is_some_and(|banner| banner.is_match(&item.text)) {
+                    let newest = format!("{}\n{footer}", item.text);
+                    closed = self.look(Region::Newest, &newest, Some(item.row), cursor) || ended;
+                }
                 break;
             }
             skip = !known;
+            closed |= item.head || is_last_word || !known;
+        }
+        // The answer may have begun above the screen; then its head is not there to be looked at. Where the banner is
+        // still to be seen, nothing was said yet.
+        let above = self.plain.get(..end).unwrap_or_default();
+        let text = above.iter().rposition(|row| !region::is_blank_row(row)).filter(|_| !ended && !closed);
+        if let Some(row) = text.filter(|_| banner_version(self.profile, above).is_none()) {
+            self.look(Region::Newest, &format!("…\n{footer}"), Some(row), cursor);
         }
         self.wants_more |= !ended;
     }

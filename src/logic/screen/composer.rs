@@ -38,6 +38,8 @@ pub enum NoBox {
     Remnant(usize),
     /// A prompt that was sent, with what it led to below; the row is the first of that.
     Running(usize),
+    /// A prompt under a dialog that floats over the page and takes its keys; the row is one of the dialog's.
+    Covered(usize),
 }
 
 impl NoBox {
@@ -47,6 +49,7 @@ impl NoBox {
             Self::NoRule => ("no-input-box", None),
             Self::NoPrompt(row) => ("input-box-without-prompt", Some(row)),
             Self::Remnant(row) => ("text-below-input-box", Some(row)),
+            Self::Covered(row) => ("dialog-over-input-box", Some(row)),
             Self::Running(row) => ("output-below-prompt", Some(row)),
         }
     }
@@ -90,6 +93,11 @@ pub fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
         Shape::Line => line::find(layout, rows),
         Shape::None => Err(NoBox::NoRule),
     }
+}
+
+/// Whether a dialog may float over the page above a box that was found, so that all of the screen has to be seen.
+pub fn may_be_covered(layout: &Layout, rows: &[String], at: BoxRows) -> bool {
+    layout.shape == Shape::Open && open::may_be_covered(rows, at.bottom)
 }
 
 /// Reads what stands in the box. `styled` are the box's rows with escape sequences, from row `first` on.

@@ -48,6 +48,8 @@ pub struct Layout {
     pub asides: Vec<Regex>,
     /// Of those, the one that closes an answer: what stands above it belongs to the answer.
     pub closing: Option<Regex>,
+    /// What only stands below a live input box, though it names keys as a dialog does: the hints of a completion list.
+    pub footer: Option<Regex>,
     /// Version in the banner, as the group `version`.
     pub banner: Option<Regex>,
 }

@@ -2,7 +2,7 @@
 //! below, an indented footer. The same glyph stands before sent messages and is the cursor of option lists.
 //!
 //! The live prompt is the last such row, and nothing at the left edge stands below it. An option list has its key hints
-//! where the prompt has its footer; that is what tells them apart.
+//! where the prompt has its footer; that is what tells them apart. Some dialogs float over the page instead, with the prompt still below.
 
 use crate::logic::screen::composer::{BoxRows, NoBox};
 use crate::logic::screen::region::{indent, is_blank_row, is_shell_row, unframed_row};
@@ -15,19 +15,31 @@ const MAX_FOOTER_ROWS: usize = 30;
 const HINT_ROWS: usize = 3;
 /// Most rows that the program adds below an answer that are tried.
 const MAX_ASIDES: usize = 6;
+/// Most rows between the chosen label of a floating dialog and its key hints.
+const MAX_PANEL_ROWS: usize = 20;
+/// Column from which on no text quotes a list of options: deeper than lists in lists are indented.
+const DEEP_COLUMN: usize = 10;
 
 /// Finds the live prompt.
 pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
     let end = rows.iter().rposition(|row| !is_blank_row(row)).ok_or(NoBox::NoRule)?;
     let first = rows[..=end].iter().rposition(|row| is_prompt(layout, row)).ok_or(NoBox::NoRule)?;
-    if let Some(below) = (first + 1..=end).find(|at| indent(&rows[*at]) == Some(0)) {
+    let helps = has_help(layout, &rows[first + 1..=end]);
+    let below = |at: &usize| indent(&rows[*at]) == Some(0) && !(helps && is_choice(layout, &rows[*at]));
+    if let Some(below) = (first + 1..=end).find(below) {
         return Err(NoBox::Remnant(below));
     }
     let top = first.checked_sub(1).filter(|above| is_blank_row(&rows[*above])).ok_or(NoBox::NoPrompt(first))?;
-    let bottom = rows[first..=end].iter().rposition(|row| is_blank_row(row)).map(|at| first + at);
+    let mut blanks = rows[first..=end].iter();
+    let blank =
+        if helps { blanks.position(|row| is_blank_row(row)) } else { blanks.rposition(|row| is_blank_row(row)) };
+    let bottom = blank.map(|at| first + at);
     let bottom = bottom.filter(|at| end - at <= MAX_FOOTER_ROWS).ok_or(NoBox::NoPrompt(first))?;
-    if is_shell_row(&rows[end]) || layout.hint.is_match(&last_rows(&rows[bottom..=end])) {
+    if is_shell_row(&rows[end]) || !helps && layout.hint.is_match(&last_rows(&rows[bottom..=end])) {
         return Err(NoBox::NoPrompt(first));
+    }
+    if let Some(panel) = panel(layout, &rows[..top]).filter(|_| may_be_covered(rows, bottom)) {
+        return Err(NoBox::Covered(panel));
     }
     let last = rows[first..bottom].iter().rposition(|row| !is_blank_row(row)).map_or(first, |at| first + at);
     Ok(BoxRows { top, first, last, bottom, plain_prompt: true, lead: 2, right: usize::MAX })
@@ -37,6 +49,45 @@ pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result
 fn is_prompt(layout: &Layout, row: &str) -> bool {
     let mut chars = row.chars();
     chars.next() == Some(layout.prompt) && chars.next().is_none_or(|gap| gap == layout.gap)
+}
+
+/// Whether the footer below row `bottom` is as short as under a dialog that floats over the page and takes its keys.
+/// Such a dialog stands anywhere above, so the whole screen has to be seen.
+pub(in crate::logic::screen) fn may_be_covered(rows: &[String], bottom: usize) -> bool {
+    rows.iter().skip(bottom + 1).filter(|row| !is_blank_row(row)).count() <= 1
+}
+
+/// The first row that tells of a dialog that floats over the page: a label under the cursor, inside the page. Key hints
+/// that start in its column tell, and so do numbered labels further right than people quote them.
+fn panel(layout: &Layout, rows: &[String]) -> Option<usize> {
+    (0..rows.len()).find(|at| {
+        let mut before = rows[*at].char_indices().skip(1);
+        let cursor =
+            before.position(|(start, ch)| ch == layout.prompt && rows[*at][start..].chars().nth(1) == Some(' '));
+        let Some(column) = cursor.map(|cursor| cursor + 3) else { return false };
+        let below = rows.iter().skip(at + 1).take(MAX_PANEL_ROWS);
+        let numbered = |row: &String| {
+            let label = row.chars().skip(column).find(|ch| !ch.is_ascii_digit());
+            row.chars().nth(column).is_some_and(|ch| ch.is_ascii_digit()) && label == Some('.')
+        };
+        let hints =
+            |row: &String| layout.hint.find(row).is_some_and(|hint| row[..hint.start()].chars().count() == column);
+        let deep = column >= DEEP_COLUMN && numbered(&rows[*at]);
+        below.clone().any(hints) || deep && below.clone().any(numbered)
+    })
+}
+
+/// Whether the rows below a prompt are a completion list or the list of keys, which a live prompt has below it and a
+/// dialog has not.
+fn has_help(layout: &Layout, rows: &[String]) -> bool {
+    let below = |row: &String| layout.footer.as_ref().is_some_and(|footer| footer.is_match(&unframed_row(row)));
+    rows.iter().skip_while(|row| !is_blank_row(row)).any(below)
+}
+
+/// Whether the row has the cursor of a completion list, which is not the prompt's glyph.
+fn is_choice(layout: &Layout, row: &str) -> bool {
+    let mut chars = row.chars();
+    chars.next().is_some_and(|ch| ch != layout.prompt && layout.option_cursor.contains(ch)) && chars.next() == Some(' ')
 }
 
 /// The last rows as one line, as key hints are looked for.
