@@ -95,7 +95,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         }
         let screen = match (&observer.recall.borrow_mut().pane(facts.pane).screen, observer.profile(&process)) {
             (Some(screen), Some(_)) => screen.verdict.clone(),
-            _ => nothing_to_judge(),
+            _ => pane::nothing_to_judge(),
         };
         let screen = observer.over_time(facts, &process, screen, now);
         let process = &observer.recounted(process, facts, &screen, now);
@@ -321,11 +321,6 @@ pub(super) async fn read<T: Tmux>(
 /// A pane that went away between the list and the capture.
 fn gone() -> PaneVerdict {
     PaneVerdict::of(State::Unknown, Evidence::new(Witness::Tmux, "pane-gone-during-read"))
-}
-
-/// A pane whose screen belongs to no known agent.
-pub(super) fn nothing_to_judge() -> PaneVerdict {
-    PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-agent-to-judge-by"))
 }
 
 #[cfg(test)]

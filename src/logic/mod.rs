@@ -7,6 +7,7 @@
 #![warn(clippy::missing_docs_in_private_items)]
 
 pub mod action;
+pub mod archive;
 pub mod degraded;
 pub mod delivery;
 pub mod emit;

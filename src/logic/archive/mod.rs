@@ -1,0 +1,12 @@
+//! Recorded screens: what is kept of one ([`frame`]), the bytes of a record ([`wire`]), and what another reading makes
+//! of it ([`change`]).
+//!
+//! Owns the format (`docs/adr/0023-recorded-screens.md`). Files are `crate::sys::recordings`; who asks tmux is
+//! `crate::daemon::record`.
+
+pub mod change;
+pub mod frame;
+pub mod wire;
+
+pub use change::{Difference, Table, differences};
+pub use frame::Frame;
