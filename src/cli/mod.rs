@@ -35,6 +35,7 @@ mod pane_explain;
 mod pane_live;
 mod pane_saved;
 mod pane_state;
+mod replay;
 mod send;
 mod service;
 mod tasks;
@@ -151,6 +152,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     log_action::VERB,
     manual::VERB,
     pane_state::VERB,
+    replay::VERB,
     send::VERB,
     service::VERB,
     tasks::VERB,

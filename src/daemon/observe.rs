@@ -298,7 +298,7 @@ fn panicked(pane: PaneId) -> PaneVerdict {
 }
 
 /// What a decision on outside data comes to; `None` if it panicked.
-fn contained<T>(decide: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn contained<T>(decide: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide)).ok()
 }
 

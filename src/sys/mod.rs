@@ -24,6 +24,7 @@ pub mod pane_history;
 pub mod processes;
 pub mod procfs;
 pub mod profile_files;
+pub mod recordings;
 pub mod running_version;
 pub mod seed;
 pub mod settings_file;
