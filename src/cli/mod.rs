@@ -21,6 +21,7 @@ use crate::sys::files::{self, StateDir};
 pub mod render;
 
 mod agents;
+mod amount;
 mod completions;
 mod config;
 mod decision_ack;
@@ -35,6 +36,7 @@ mod pane_explain;
 mod pane_live;
 mod pane_saved;
 mod pane_state;
+mod record;
 mod replay;
 mod send;
 mod service;
@@ -152,6 +154,7 @@ pub(crate) const COMMANDS: &[Verb] = &[
     log_action::VERB,
     manual::VERB,
     pane_state::VERB,
+    record::VERB,
     replay::VERB,
     send::VERB,
     service::VERB,

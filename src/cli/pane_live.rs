@@ -63,31 +63,15 @@ pub(super) fn look(
                 return Ok(Answer::CannotLook(error.to_string()));
             }
         };
-        let settings = out.settings.get();
-        let in_scope = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window);
-        let wanted: Vec<WindowId> = match which {
-            Which::All(session) => {
-                let meant = |pane: &&PaneFacts| match (session, &in_scope) {
-                    (Some(session), _) => pane.session_name == session,
-                    (None, Some(scope)) => scope.contains(&pane.session),
-                    (None, None) => true,
-                };
-                let mut windows: Vec<WindowId> = view.panes.iter().filter(meant).map(|pane| pane.window).collect();
-                windows.dedup();
-                if windows.is_empty() {
-                    return Ok(Answer::NoSuchWindow(format!("no session {}", session.unwrap_or("is there"))));
-                }
-                windows
+        let wanted = match meant(which, &out.settings.get(), &view.panes) {
+            Meant::Windows(windows) => windows,
+            Meant::Pane(pane) => {
+                let window = pane.window;
+                view.panes = vec![*pane];
+                vec![window]
             }
-            Which::One(spec) => match find(spec, &view.panes, in_scope.as_ref()) {
-                Found::Pane(found) => {
-                    view.panes = vec![found.clone()];
-                    vec![found.window]
-                }
-                Found::Window(only) => vec![only],
-                Found::None(why) => return Ok(Answer::NoSuchWindow(why)),
-                Found::Several(why) => return Ok(Answer::Ambiguous(why)),
-            },
+            Meant::None(why) => return Ok(Answer::NoSuchWindow(why)),
+            Meant::Several(why) => return Ok(Answer::Ambiguous(why)),
         };
         view.panes.retain(|pane| wanted.contains(&pane.window));
         let now = out.clock.now();
@@ -116,13 +100,58 @@ pub(super) fn look(
     })
 }
 
+/// What somebody means who names panes.
+pub(super) enum Meant {
+    /// Every pane of these windows.
+    Windows(Vec<WindowId>),
+    /// This pane.
+    Pane(Box<PaneFacts>),
+    /// Nothing; why.
+    None(String),
+    /// More than one window; which.
+    Several(String),
+}
+
+/// Which of these panes are meant.
+pub(super) fn meant(which: Which<'_>, settings: &Settings, panes: &[PaneFacts]) -> Meant {
+    let in_scope = scope::sessions(panes, &settings.tmux_sessions, &settings.target_window);
+    match which {
+        Which::All(session) => {
+            let meant = |pane: &&PaneFacts| match (session, &in_scope) {
+                (Some(session), _) => pane.session_name == session,
+                (None, Some(scope)) => scope.contains(&pane.session),
+                (None, None) => true,
+            };
+            let mut windows: Vec<WindowId> = panes.iter().filter(meant).map(|pane| pane.window).collect();
+            windows.dedup();
+            if windows.is_empty() {
+                return Meant::None(format!("no session {}", session.unwrap_or("is there")));
+            }
+            Meant::Windows(windows)
+        }
+        Which::One(spec) => match find(spec, panes, in_scope.as_ref()) {
+            Found::Pane(found) => Meant::Pane(Box::new(found)),
+            Found::Window(only) => Meant::Windows(vec![only]),
+            Found::None(why) => Meant::None(why),
+            Found::Several(why) => Meant::Several(why),
+        },
+    }
+}
+
 /// The outside as a verb sees it that looks once.
 pub(super) fn outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
+    let mut out = lasting_outside(settings, profiles)?;
+    out.tmux = out.tmux.without_control();
+    Ok(out)
+}
+
+/// The outside as a verb sees it that goes on looking, over one control client.
+pub(super) fn lasting_outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
     let observer = Observer::new()?;
     observer.replace(profiles);
     let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
     Ok(Outside {
-        tmux: TmuxClient::new(socket, None).without_control(),
+        tmux: TmuxClient::new(socket, None),
         clock: Clock::System,
         state: StateDir::new(&settings.state_dir),
         settings: settings.into(),

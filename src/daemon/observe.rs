@@ -55,7 +55,13 @@ impl Observer {
     }
 
     /// The verdict on a screen with what its changes tell, where nothing else is known of it.
-    fn over_time(&self, facts: &PaneFacts, process: &ProcessFacts, screen: PaneVerdict, now: &Now) -> PaneVerdict {
+    pub(super) fn over_time(
+        &self,
+        facts: &PaneFacts,
+        process: &ProcessFacts,
+        screen: PaneVerdict,
+        now: &Now,
+    ) -> PaneVerdict {
         let by_text = self.profile(process).is_some_and(|profile| profile.screen.layout.shape == Shape::None);
         let Some(hash) = screen.content_hash.filter(|_| by_text) else { return screen };
         let mut recall = self.recall.borrow_mut();
