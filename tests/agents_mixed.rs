@@ -128,19 +128,14 @@ fn a_fleet_of_different_programs_is_read_right() {
     }
 
     // What is typed on that page soon after it is drawn is lost, which is why nothing is said of it.
-    wait_until("opencode to take a prompt", PATIENCE, || {
-        fleet.send("opencode", "SCENARIO:text ready");
-        let shown = || {
-            let screen = fleet.tmux(&["capture-pane", "-p", "-t", "=opencode:"]);
-            if screen.contains("▣") { Ok(()) } else { Err(screen) }
-        };
-        (0..40)
-            .find_map(|_| {
-                std::thread::sleep(Duration::from_millis(100));
-                shown().ok()
-            })
-            .ok_or_else(|| "nothing was taken".to_owned())
+    let screen = || fleet.tmux(&["capture-pane", "-p", "-t", "=opencode:"]);
+    wait_until("opencode to take what is typed", PATIENCE, || {
+        fleet.lab(&["key"], &["opencode", "x"]);
+        let shown = screen();
+        if shown.contains("┃  x") { Ok(()) } else { Err(shown) }
     });
+    fleet.send("opencode", " ready?");
+    fleet.lab(&["wait"], &["opencode", "▣ .* · [0-9.]+m?s", "60"]);
     fleet.send("claude", "SCENARIO:bash rm -rf build");
     fleet.send("codex", "SCENARIO:bash rm -rf build");
     fleet.send("gemini", "SCENARIO:slow 40");

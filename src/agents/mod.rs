@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::logic::pane::process::Process;
-use crate::logic::pane::{DIALOG_SHAPE, Profile, ScreenFacts, judge_capture};
+use crate::logic::pane::{DIALOG_SHAPE, ProcessFacts, Profile, ScreenFacts, judge_capture};
 use crate::logic::screen::Capture;
 
 use amend::Amendment;
@@ -125,6 +125,17 @@ impl Profiles {
     /// The profile of a process, as far as can be told.
     pub fn of(&self, process: &Process) -> Option<&Arc<Profile>> {
         self.iter().find(|profile| profile.process.is_process(process))
+    }
+
+    /// The profile to judge a pane's screen by, given what runs in it.
+    pub fn of_pane(&self, process: &ProcessFacts) -> Option<&Arc<Profile>> {
+        match (&process.agent, process.unclear) {
+            (_, Some(why)) if why.hides_screen() => None,
+            (Some(name), _) => self.get(name),
+            // Who draws it is not known: the commonest agent's rules may still recognise it.
+            (None, Some(_)) => self.iter().next(),
+            (None, None) => None,
+        }
     }
 
     /// The profile of a saved screen of which nothing else is known: the first that finds its box, else the first that

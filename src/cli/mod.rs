@@ -21,6 +21,7 @@ use crate::sys::files::{self, StateDir};
 pub mod render;
 
 mod agents;
+mod amount;
 mod completions;
 mod config;
 mod decision_ack;
@@ -33,6 +34,7 @@ mod log_action;
 mod manual;
 mod pane_explain;
 mod pane_live;
+mod pane_report;
 mod pane_saved;
 mod pane_state;
 mod record;

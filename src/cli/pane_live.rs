@@ -15,7 +15,7 @@ use crate::daemon::explain::{self, Explained};
 use crate::daemon::observe::{self, Observer};
 use crate::logic::emit::clean;
 use crate::logic::ids::{PaneId, SessionId, WindowId};
-use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
+use crate::logic::snapshot::{ObservedPane, PaneFacts};
 use crate::logic::worker::scope;
 use crate::sys::clock::Clock;
 use crate::sys::env::ProcessEnv;
@@ -63,9 +63,15 @@ pub(super) fn look(
                 return Ok(Answer::CannotLook(error.to_string()));
             }
         };
-        let wanted = match meant(&out, which, &mut view) {
-            Ok(wanted) => wanted,
-            Err(answer) => return Ok(answer),
+        let wanted = match meant(which, &out.settings.get(), &view.panes) {
+            Meant::Windows(windows) => windows,
+            Meant::Pane(pane) => {
+                let window = pane.window;
+                view.panes = vec![*pane];
+                vec![window]
+            }
+            Meant::None(why) => return Ok(Answer::NoSuchWindow(why)),
+            Meant::Several(why) => return Ok(Answer::Ambiguous(why)),
         };
         view.panes.retain(|pane| wanted.contains(&pane.window));
         let now = out.clock.now();
@@ -94,10 +100,21 @@ pub(super) fn look(
     })
 }
 
-/// The windows that are meant; where a pane is, the view holds no other then.
-fn meant(out: &Outside<TmuxClient>, which: Which<'_>, view: &mut TmuxView) -> Result<Vec<WindowId>, Answer> {
-    let settings = out.settings.get();
-    let in_scope = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window);
+/// What somebody means who names panes.
+pub(super) enum Meant {
+    /// Every pane of these windows.
+    Windows(Vec<WindowId>),
+    /// This pane.
+    Pane(Box<PaneFacts>),
+    /// Nothing; why.
+    None(String),
+    /// More than one window; which.
+    Several(String),
+}
+
+/// Which of these panes are meant.
+pub(super) fn meant(which: Which<'_>, settings: &Settings, panes: &[PaneFacts]) -> Meant {
+    let in_scope = scope::sessions(panes, &settings.tmux_sessions, &settings.target_window);
     match which {
         Which::All(session) => {
             let meant = |pane: &&PaneFacts| match (session, &in_scope) {
@@ -105,50 +122,36 @@ fn meant(out: &Outside<TmuxClient>, which: Which<'_>, view: &mut TmuxView) -> Re
                 (None, Some(scope)) => scope.contains(&pane.session),
                 (None, None) => true,
             };
-            let mut windows: Vec<WindowId> = view.panes.iter().filter(meant).map(|pane| pane.window).collect();
+            let mut windows: Vec<WindowId> = panes.iter().filter(meant).map(|pane| pane.window).collect();
             windows.dedup();
             if windows.is_empty() {
-                return Err(Answer::NoSuchWindow(format!("no session {}", session.unwrap_or("is there"))));
+                return Meant::None(format!("no session {}", session.unwrap_or("is there")));
             }
-            Ok(windows)
+            Meant::Windows(windows)
         }
-        Which::One(spec) => match find(spec, &view.panes, in_scope.as_ref()) {
-            Found::Pane(found) => {
-                view.panes = vec![found.clone()];
-                Ok(vec![found.window])
-            }
-            Found::Window(only) => Ok(vec![only]),
-            Found::None(why) => Err(Answer::NoSuchWindow(why)),
-            Found::Several(why) => Err(Answer::Ambiguous(why)),
+        Which::One(spec) => match find(spec, panes, in_scope.as_ref()) {
+            Found::Pane(found) => Meant::Pane(Box::new(found)),
+            Found::Window(only) => Meant::Windows(vec![only]),
+            Found::None(why) => Meant::None(why),
+            Found::Several(why) => Meant::Several(why),
         },
     }
 }
 
-/// Leaves in the view the panes that are meant; else why there are none.
-pub(super) fn narrow(out: &Outside<TmuxClient>, which: Which<'_>, view: &mut TmuxView) -> Result<(), String> {
-    match meant(out, which, view) {
-        Ok(windows) => {
-            view.panes.retain(|pane| windows.contains(&pane.window));
-            Ok(())
-        }
-        Err(Answer::NoSuchWindow(why) | Answer::Ambiguous(why) | Answer::CannotLook(why)) => Err(why),
-        Err(Answer::Judged(_)) => Ok(()),
-    }
-}
-
-/// The outside as a verb sees it that goes on looking: over one connection, which starts no process a look.
-pub(super) fn outside_for_long(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
-    let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
-    Ok(Outside { tmux: TmuxClient::new(socket, None), ..outside(settings, profiles)? })
-}
-
 /// The outside as a verb sees it that looks once.
 pub(super) fn outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
+    let mut out = lasting_outside(settings, profiles)?;
+    out.tmux = out.tmux.without_control();
+    Ok(out)
+}
+
+/// The outside as a verb sees it that goes on looking, over one control client.
+pub(super) fn lasting_outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
     let observer = Observer::new()?;
     observer.replace(profiles);
     let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
     Ok(Outside {
-        tmux: TmuxClient::new(socket, None).without_control(),
+        tmux: TmuxClient::new(socket, None),
         clock: Clock::System,
         state: StateDir::new(&settings.state_dir),
         settings: settings.into(),

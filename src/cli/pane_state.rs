@@ -7,8 +7,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::pane_explain::{self, Explain};
 use super::pane_live::{self, Answer, Which};
-use super::pane_saved;
 use super::{Invocation, Verb, render};
+use super::{pane_report, pane_saved};
 use crate::agents::Profiles;
 use crate::logic::pane::{Evidence, PaneVerdict, State};
 use crate::logic::snapshot::ObservedPane;
@@ -19,7 +19,7 @@ pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
 fn command() -> Command {
     let command = Command::new("pane-state")
         .about("Say what a pane is doing, and why")
-        .after_help("Exit: 0 classified, 2 could not look, 3 no such window, 64 usage.")
+        .after_help("Exit: 0 classified (or saved), 1 a report was declined, 2 could not look or save, 3 no such window, 64 usage.")
         .arg(
             Arg::new("window")
                 .value_name("WINDOW")
@@ -53,7 +53,7 @@ fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Print every reason, and what the screen and each witness showed"),
         );
-    pane_saved::args(command)
+    pane_report::args(pane_saved::args(command))
 }
 
 fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
@@ -75,6 +75,9 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         render::note(&format!("ng pane-state: no agent profile {name:?}; known are: {}", known.join(", ")));
         return Ok(64);
+    }
+    if args.get_flag("report") {
+        return pane_report::run(invocation, args, profiles);
     }
     match pane_saved::judge(args, &profiles) {
         None => live(invocation, args, profiles),
@@ -119,7 +122,7 @@ fn live(invocation: &Invocation, args: &ArgMatches, profiles: Profiles) -> anyho
 }
 
 /// Says why there is no verdict.
-fn refuse(code: u8, why: &str) -> u8 {
+pub(super) fn refuse(code: u8, why: &str) -> u8 {
     render::note(&format!("ng pane-state: {why}"));
     code
 }

@@ -33,7 +33,7 @@ pub async fn pane<T: Tmux>(
     let process = out.observer.processes(facts, now);
     let profile = out.observer.profile(&process).filter(|_| facts.dead.is_none());
     let (verdict, screen) = match &profile {
-        None => (observe::nothing_to_judge(), None),
+        None => (pane::nothing_to_judge(), None),
         Some(profile) => {
             let Some(rows) = observe::read(out, facts, profile).await? else { return Ok(None) };
             let verdict = observe::judge(profile, facts, &process, &rows);

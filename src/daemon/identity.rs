@@ -58,15 +58,8 @@ impl Observer {
     }
 
     /// The profile to judge a pane's screen by.
-    pub(super) fn profile(&self, process: &ProcessFacts) -> Option<Arc<Profile>> {
-        let profiles = self.profiles();
-        match (&process.agent, process.unclear) {
-            (_, Some(why)) if why.hides_screen() => None,
-            (Some(name), _) => profiles.get(name).cloned(),
-            // Who draws it is not known: the commonest agent's rules may still recognise it.
-            (None, Some(_)) => profiles.iter().next().cloned(),
-            (None, None) => None,
-        }
+    pub(crate) fn profile(&self, process: &ProcessFacts) -> Option<Arc<Profile>> {
+        self.profiles().of_pane(process).cloned()
     }
 
     /// Walks the process tree of a pane and remembers what it says, for a screen with this text.

@@ -46,6 +46,7 @@ mod past;
 mod perform;
 pub mod profiles;
 mod recall;
+pub mod record;
 mod reload;
 pub mod send;
 mod session;

@@ -55,7 +55,13 @@ impl Observer {
     }
 
     /// The verdict on a screen with what its changes tell, where nothing else is known of it.
-    fn over_time(&self, facts: &PaneFacts, process: &ProcessFacts, screen: PaneVerdict, now: &Now) -> PaneVerdict {
+    pub(super) fn over_time(
+        &self,
+        facts: &PaneFacts,
+        process: &ProcessFacts,
+        screen: PaneVerdict,
+        now: &Now,
+    ) -> PaneVerdict {
         let by_text = self.profile(process).is_some_and(|profile| profile.screen.layout.shape == Shape::None);
         let Some(hash) = screen.content_hash.filter(|_| by_text) else { return screen };
         let mut recall = self.recall.borrow_mut();
@@ -95,7 +101,7 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         }
         let screen = match (&observer.recall.borrow_mut().pane(facts.pane).screen, observer.profile(&process)) {
             (Some(screen), Some(_)) => screen.verdict.clone(),
-            _ => nothing_to_judge(),
+            _ => pane::nothing_to_judge(),
         };
         let screen = observer.over_time(facts, &process, screen, now);
         let process = &observer.recounted(process, facts, &screen, now);
@@ -298,7 +304,7 @@ fn panicked(pane: PaneId) -> PaneVerdict {
 }
 
 /// What a decision on outside data comes to; `None` if it panicked.
-fn contained<T>(decide: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn contained<T>(decide: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide)).ok()
 }
 
@@ -321,11 +327,6 @@ pub(super) async fn read<T: Tmux>(
 /// A pane that went away between the list and the capture.
 fn gone() -> PaneVerdict {
     PaneVerdict::of(State::Unknown, Evidence::new(Witness::Tmux, "pane-gone-during-read"))
-}
-
-/// A pane whose screen belongs to no known agent.
-pub(super) fn nothing_to_judge() -> PaneVerdict {
-    PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-agent-to-judge-by"))
 }
 
 #[cfg(test)]

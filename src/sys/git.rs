@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the module that starts git")]
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -37,22 +37,26 @@ fn line(name: &str, status: &str) -> String {
     format!("{name} {branch} {} {state}", sha.unwrap_or("0000000"))
 }
 
-/// The files of a folder in a revision of the repository that holds `root`: name and text.
+/// The commit that a revision names, in the repository that `dir` is in, and the root of that.
 ///
-/// Errors: git's words where there is no such revision or folder; `TimedOut` after ten seconds.
-pub async fn files_of(root: &Path, revision: &str, folder: &str) -> io::Result<Vec<(String, String)>> {
-    if revision.starts_with('-') {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a revision does not begin with a dash"));
-    }
-    let top = ask(root, &["rev-parse", "--show-toplevel"]).await?;
-    let top = Path::new(top.trim_end());
-    let names = ask(top, &["ls-tree", "--name-only", revision, &format!("{folder}/")]).await?;
+/// Errors: with git's words: no repository, no such revision.
+pub async fn find_commit(dir: &Path, revision: &str) -> io::Result<(PathBuf, String)> {
+    let root = ask(dir, &["rev-parse", "--show-toplevel"]).await?;
+    let commit = format!("{revision}^{{commit}}");
+    let commit = ask(dir, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit])
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("there is no revision {revision:?}")))?;
+    Ok((PathBuf::from(root.trim_end()), commit.trim().to_owned()))
+}
+
+/// The files of a folder as they were in a commit: paths and texts.
+///
+/// Errors: with git's words.
+pub async fn files_of(root: &Path, commit: &str, folder: &str) -> io::Result<Vec<(String, String)>> {
+    let names = ask(root, &["ls-tree", "--name-only", "-z", commit, &format!("{folder}/")]).await?;
     let mut files = Vec::new();
-    for name in names.lines() {
-        files.push((name.to_owned(), ask(top, &["show", &format!("{revision}:{name}")]).await?));
-    }
-    if files.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {folder} in {revision}")));
+    for path in names.split('\0').filter(|path| !path.is_empty()) {
+        files.push((path.to_owned(), ask(root, &["cat-file", "blob", &format!("{commit}:{path}")]).await?));
     }
     Ok(files)
 }

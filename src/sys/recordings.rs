@@ -1,178 +1,207 @@
-//! Kept screens on disk.
+//! The files of recorded screens: `screens-<milliseconds since 1970>.jsonl.gz` in one folder, written to at the end only.
+//! What a record's bytes mean is `crate::logic::archive::wire`.
 //!
-//! Shape: a directory (0700) of files `screens-<epoch>-<pid>-<number>.jsonl.gz` (0600). Each screen is one line of JSON in
-//! a gzip member of its own, so that `zcat` prints the whole and a file that was cut off loses its last screen only. A
-//! full directory loses its oldest file.
+//! Files are 0600 in a folder of 0700; symbolic links are not followed when writing. Together they take no more room than
+//! was allowed: the oldest file goes first, never the one that is being written.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::bufread::MultiGzDecoder;
-use flate2::write::GzEncoder;
 use rustix::fs::OFlags;
 
-use super::files;
+use super::{fault, files};
+use crate::logic::time::Timestamp;
 
-/// What files of screens are called.
-const SUFFIX: &str = ".jsonl.gz";
-/// A full directory loses about so much of itself at a time.
-const FILES: u64 = 8;
-/// Largest line that is read, in bytes.
-const MAX_LINE_BYTES: u64 = 4 << 20;
+/// How the files end.
+pub const ENDING: &str = ".jsonl.gz";
+/// How the files begin.
+const BEGINNING: &str = "screens-";
+/// One file takes at most this part of the room, so that dropping the oldest drops no more than that.
+const PARTS: u64 = 16;
+/// A file is not closed before it has this many bytes, however little room there is.
+const MIN_FILE_BYTES: u64 = 64 << 10;
+/// How many names are tried for a new file.
+const MAX_NAMES: i64 = 1000;
+/// The largest file that is read, in bytes.
+pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// A recording that is being made.
+/// Writes records to a folder.
 #[derive(Debug)]
-pub struct Recording {
+pub struct Writer {
     dir: PathBuf,
-    /// Most bytes of the directory.
     max_bytes: u64,
-    /// Beginning of this recording's names.
-    stem: String,
-    number: u32,
-    /// Bytes of the current file.
-    bytes: u64,
+    open: Option<(File, PathBuf, u64)>,
+    /// Bytes of the files that are closed, oldest first.
+    closed: Vec<(PathBuf, u64)>,
+    /// How many files had to make room.
+    pub dropped: u64,
 }
 
-impl Recording {
-    /// Starts one. The directory is created if it is missing.
+impl Writer {
+    /// A writer to this folder, which is made if it is missing. Files that are there already count, and go first.
     ///
-    /// Errors: the directory can't be made, or is no directory of ours.
-    pub fn start(dir: &Path, epoch: i64, max_bytes: u64) -> io::Result<Self> {
-        files::create_private_dir(dir)?;
-        if fs::symlink_metadata(dir)?.file_type().is_symlink() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"));
+    /// Errors: the folder is a link, or others may write in it; it can't be made or listed.
+    pub fn open(dir: &Path, max_bytes: u64) -> io::Result<Self> {
+        let refuse = |why: &str| io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned());
+        match fs::symlink_metadata(dir) {
+            Ok(found) if found.is_symlink() => return Err(refuse("it is a symbolic link; name the folder itself")),
+            Ok(found) if !found.is_dir() => return Err(io::ErrorKind::NotADirectory.into()),
+            Ok(found) if found.mode() & 0o022 != 0 => {
+                return Err(refuse("others may write in it; `chmod go-w` it, or name another folder"));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => files::create_private_dir(dir)?,
+            Err(error) => return Err(error),
         }
-        let stem = format!("screens-{epoch:010}-{}", std::process::id());
-        Ok(Self { dir: dir.to_owned(), max_bytes, stem, number: 0, bytes: 0 })
+        let mut closed = Vec::new();
+        for path in list(dir)? {
+            closed.push((path.clone(), fs::symlink_metadata(&path)?.len()));
+        }
+        let mut writer = Self { dir: dir.to_owned(), max_bytes, open: None, closed, dropped: 0 };
+        writer.make_room(0)?;
+        Ok(writer)
     }
 
-    /// Adds one line.
+    /// Appends a record, whole or not at all.
     ///
-    /// Errors: the file can't be written; what was written before stays whole.
-    pub fn add(&mut self, line: &str) -> io::Result<()> {
-        let mut member = GzEncoder::new(Vec::new(), Compression::fast());
-        member.write_all(line.as_bytes())?;
-        member.write_all(b"\n")?;
-        let member = member.finish()?;
-        if self.bytes > 0 && self.bytes + member.len() as u64 > self.max_bytes / FILES {
-            self.number += 1;
-            self.bytes = 0;
+    /// Errors: it can't be written; what was written of it is taken back.
+    pub fn append(&mut self, record: &[u8], now: Timestamp) -> io::Result<()> {
+        let more = record.len() as u64;
+        self.make_room(more)?;
+        let full = (self.max_bytes / PARTS).max(MIN_FILE_BYTES).min(self.max_bytes);
+        if self.open.as_ref().is_some_and(|(_, _, size)| size.saturating_add(more) > full)
+            && let Some((_, path, size)) = self.open.take()
+        {
+            self.closed.push((path, size));
         }
-        let path = self.dir.join(format!("{}-{:04}{SUFFIX}", self.stem, self.number));
-        let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(no_follow).open(&path)?;
-        let before = file.metadata()?.len();
-        if let Err(error) = file.write_all(&member) {
-            // Half a member would hide what is added later.
-            let _best_effort = file.set_len(before);
+        let (file, path, size) = match &mut self.open {
+            Some(open) => open,
+            open @ None => open.insert(create(&self.dir, now)?),
+        };
+        fault::write(path)?;
+        if let Err(error) = file.write_all(record) {
+            // Half a record costs the reader only itself; nothing is lost if this fails too.
+            let _kept_as_is = file.set_len(*size);
             return Err(error);
         }
-        self.bytes = before + member.len() as u64;
-        self.prune(&path)
-    }
-
-    /// Removes the oldest files while the directory is too large.
-    fn prune(&self, current: &Path) -> io::Result<()> {
-        let mut sizes: Vec<(PathBuf, u64)> = Vec::new();
-        for path in list(&self.dir)? {
-            let size = fs::metadata(&path).map_or(0, |data| data.len());
-            sizes.push((path, size));
-        }
-        let mut total: u64 = sizes.iter().map(|(_, size)| size).sum();
-        for (path, size) in sizes {
-            if total <= self.max_bytes || path == current {
-                break;
-            }
-            files::remove(&path)?;
-            total -= size;
-        }
+        *size += more;
         Ok(())
     }
-}
 
-/// The files of screens in a directory, oldest first.
-///
-/// Errors: the directory can't be read.
-pub fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let names = files::list_names(dir)?;
-    Ok(names.into_iter().filter(|name| name.ends_with(SUFFIX)).map(|name| dir.join(name)).collect())
-}
-
-/// Reads a file of screens line by line. The callback gets each line, and once why the rest can't be read.
-///
-/// Errors: the file can't be opened.
-pub fn read(path: &Path, mut each: impl FnMut(Result<&str, String>)) -> io::Result<()> {
-    let Some(file) = files::open_regular(path)? else { return Err(io::ErrorKind::NotFound.into()) };
-    let mut reader = BufReader::new(MultiGzDecoder::new(BufReader::new(file)));
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
-            Ok(0) => return Ok(()),
-            Ok(_) if line.ends_with(b"\n") => each(Ok(String::from_utf8_lossy(&line).trim_end())),
-            Ok(_) => {
-                each(Err("its last screen is cut off".to_owned()));
+    /// Drops the oldest files until so many bytes more have room.
+    fn make_room(&mut self, more: u64) -> io::Result<()> {
+        loop {
+            let open = self.open.as_ref().map_or(0, |(_, _, size)| *size);
+            let total = self.closed.iter().fold(open, |sum, (_, size)| sum.saturating_add(*size)).saturating_add(more);
+            if total <= self.max_bytes || self.closed.is_empty() {
                 return Ok(());
             }
-            Err(error) => {
-                each(Err(format!("the rest can't be read: {error}")));
-                return Ok(());
-            }
+            let (oldest, _) = self.closed.remove(0);
+            files::remove(&oldest)?;
+            self.dropped += 1;
         }
     }
+
+    /// Where it writes.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// How many bytes all files have.
+    pub fn total_bytes(&self) -> u64 {
+        let open = self.open.as_ref().map_or(0, |(_, _, size)| *size);
+        self.closed.iter().fold(open, |sum, (_, size)| sum.saturating_add(*size))
+    }
+}
+
+/// Makes a new file, never over another.
+fn create(dir: &Path, now: Timestamp) -> io::Result<(File, PathBuf, u64)> {
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    for millis in now.millis()..now.millis().saturating_add(MAX_NAMES) {
+        let path = dir.join(format!("{BEGINNING}{millis:014}{ENDING}"));
+        match OpenOptions::new().append(true).create_new(true).mode(0o600).custom_flags(flags).open(&path) {
+            Ok(file) => return Ok((file, path, 0)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("no free name for a recording"))
+}
+
+/// The recordings in a folder, oldest first.
+pub fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_ours = |name: &String| name.starts_with(BEGINNING) && name.ends_with(ENDING);
+    Ok(files::list_names(dir)?.into_iter().filter(is_ours).map(|name| dir.join(name)).collect())
+}
+
+/// Reads a file whole.
+///
+/// Errors: it is no regular file, larger than [`MAX_FILE_BYTES`], or can't be read.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let Some(file) = files::open_regular(path)? else { return Err(io::ErrorKind::NotFound.into()) };
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "larger than 1 GiB"));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
 
-    fn lines(dir: &Path) -> Vec<Result<String, String>> {
-        let mut found = Vec::new();
-        for path in list(dir).unwrap() {
-            read(&path, |line| found.push(line.map(str::to_owned))).unwrap();
-        }
-        found
+    fn sizes(dir: &Path) -> Vec<u64> {
+        list(dir).unwrap().iter().map(|path| fs::metadata(path).unwrap().len()).collect()
     }
 
     #[test]
-    fn what_was_kept_is_read_again_and_a_cut_file_loses_its_end_only() {
+    fn recordings_are_private_and_never_through_a_link() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().join("kept");
-        let mut recording = Recording::start(&dir, 100, 1 << 20).unwrap();
-        for line in ["one", "two", "three"] {
-            recording.add(line).unwrap();
-        }
-        assert_eq!(lines(&dir), ["one", "two", "three"].map(|line| Ok(line.to_owned())));
-        let path = list(&dir).unwrap().remove(0);
-        let length = fs::metadata(&path).unwrap().len();
-        OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 5).unwrap();
-        let cut = lines(&dir);
-        assert_eq!(cut[..2], ["one", "two"].map(|line| Ok(line.to_owned())));
-        assert!(cut.last().unwrap().is_err(), "{cut:?}");
+        let place = dir.path().join("night");
+        Writer::open(&place, 1000).unwrap().append(b"x", Timestamp::from_secs(1)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&place), mode(&list(&place).unwrap()[0])), (0o700, 0o600));
+        let link = dir.path().join("link");
+        symlink(&place, &link).unwrap();
+        assert!(Writer::open(&link, 1000).unwrap_err().to_string().contains("symbolic link"));
+        // A link where the next file would be is no place to write to.
+        let elsewhere = dir.path().join("elsewhere");
+        symlink(&elsewhere, place.join(format!("{BEGINNING}{:014}{ENDING}", 2000))).unwrap();
+        Writer::open(&place, 1000).unwrap().append(b"x", Timestamp::from_secs(2)).unwrap();
+        assert!(!elsewhere.exists());
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(Writer::open(&place, 1000).unwrap_err().to_string().contains("others may write"));
     }
 
     #[test]
-    fn a_full_directory_loses_its_oldest_file() {
+    fn what_is_kept_never_takes_more_room_than_was_allowed_and_the_oldest_goes_first() {
         let dir = tempfile::tempdir().unwrap();
-        let mut recording = Recording::start(dir.path(), 100, 4000).unwrap();
-        for number in 0..200 {
-            recording.add(&format!("{number} {}", number * 7919 % 1000)).unwrap();
+        let max = 300 << 10;
+        let mut writer = Writer::open(dir.path(), max).unwrap();
+        for round in 0..100_u8 {
+            writer.append(&vec![round; 10 << 10], Timestamp::from_secs(i64::from(round))).unwrap();
+            assert!(sizes(dir.path()).iter().sum::<u64>() <= max, "{round}: {:?}", sizes(dir.path()));
         }
-        let kept = lines(dir.path());
-        let total: u64 = list(dir.path()).unwrap().iter().map(|path| fs::metadata(path).unwrap().len()).sum();
-        assert!(total <= 4000, "{total}");
-        assert!(kept.last().unwrap().as_ref().unwrap().starts_with("199 ") && kept.len() < 200, "{}", kept.len());
+        let all: Vec<u8> = list(dir.path()).unwrap().iter().flat_map(|path| fs::read(path).unwrap()).collect();
+        assert_eq!(all.last(), Some(&99));
+        assert!(all.first().is_some_and(|first| *first > 60) && all.is_sorted(), "{:?}", all.first());
+        assert!(writer.dropped > 5 && writer.total_bytes() == all.len() as u64);
+        // A smaller limit at the next start holds for what is there.
+        let writer = Writer::open(dir.path(), 100 << 10).unwrap();
+        assert!(writer.total_bytes() <= 100 << 10);
     }
 
     #[test]
-    fn a_link_in_the_place_of_the_directory_is_refused() {
+    fn another_start_does_not_write_into_what_was_cut_off() {
         let dir = tempfile::tempdir().unwrap();
-        let real = dir.path().join("real");
-        fs::create_dir(&real).unwrap();
-        std::os::unix::fs::symlink(&real, dir.path().join("link")).unwrap();
-        assert!(Recording::start(&dir.path().join("link"), 1, 1000).is_err());
+        for _ in 0..2 {
+            Writer::open(dir.path(), 1000).unwrap().append(b"half", Timestamp::from_secs(1)).unwrap();
+        }
+        assert_eq!(sizes(dir.path()), [4, 4]);
     }
 }

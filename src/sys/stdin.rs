@@ -49,6 +49,15 @@ pub fn read_bounded(max_bytes: usize, patience: Duration) -> io::Result<Input> {
     }
 }
 
+/// Reads one line, and whether it is a yes. The end of input is none.
+///
+/// Errors: standard input can't be read.
+pub fn says_yes() -> io::Result<bool> {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
 /// Waits until there is something to read, or the end of it.
 fn is_readable(stdin: &io::Stdin, patience: Duration) -> io::Result<bool> {
     let timeout = Timespec {

@@ -33,6 +33,16 @@ impl Activity {
         }
     }
 
+    /// The text with this checksum, seen to be another than before at that time.
+    pub const fn of(hash: u64, changed_at: Option<Timestamp>) -> Self {
+        Self { hash, changed_at }
+    }
+
+    /// When it was seen to be another than before.
+    pub const fn changed_at(self) -> Option<Timestamp> {
+        self.changed_at
+    }
+
     /// The verdict on a screen of which nothing else is known.
     pub fn weigh(self, screen: PaneVerdict, now: Timestamp) -> PaneVerdict {
         let age = self.changed_at.map(|at| now.since(at));

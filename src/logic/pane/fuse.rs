@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::identity::Unclear;
 use super::precedence::{Case, Row, Then};
 use super::turn::Turn;
@@ -33,7 +35,8 @@ pub const TURN_PRESUMED: &str = "turn-presumed";
 pub const SHELLS_ONLY: &str = "background-shells-only";
 
 /// Whether the agent's process lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Liveness {
     /// Seen under the pane.
     Alive,
@@ -45,7 +48,8 @@ pub enum Liveness {
 }
 
 /// What the process tree under a pane says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProcessFacts {
     /// Profile of the agent that was found.
     pub agent: Option<String>,
@@ -90,7 +94,8 @@ impl ProcessFacts {
 }
 
 /// What the agent's hooks wrote last (`heartbeat/<window>.json`, `protocol-facts` §3.11).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HookFacts {
     /// `busy`, `user_prompt`, `permission_prompt`, `idle_prompt`, or anything else.
     pub state: String,
@@ -109,6 +114,7 @@ pub struct HookFacts {
     /// The file it was read from.
     pub source: Option<String>,
     /// How long a turn's end counts, and how old declared waits may be, where other values than the usual are asked for.
+    #[serde(skip)]
     pub counts_for: (Option<Duration>, Option<Duration>),
     /// Where the hooks said that the session's own file is.
     pub session_file: Option<String>,

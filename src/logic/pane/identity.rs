@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::elsewhere::elsewhere;
 use super::fuse::{Liveness, ProcessFacts};
 use super::process::{self, Process};
@@ -19,7 +21,8 @@ const BOOT_GRACE: Duration = Duration::from_secs(90);
 const SETTLED: Duration = Duration::from_secs(15);
 
 /// Why who runs in a pane can't be told, or what it does can't.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Unclear {
     /// tmux names no process.
     NoPanePid,

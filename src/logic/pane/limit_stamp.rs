@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::fuse::HookFacts;
 use super::verdict::{Evidence, PaneVerdict, State, Witness};
@@ -22,7 +22,8 @@ pub const OVER_LIMIT_STAMP: &str = "over-limit-stamp";
 const MAX_TOKEN_CHARS: usize = 40;
 
 /// A stamp.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LimitStamp {
     /// When the limit ended the turn.
     pub at: Timestamp,

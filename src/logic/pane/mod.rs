@@ -35,6 +35,6 @@ pub use label::{Grade, Label};
 pub use limit_stamp::{LimitStamp, OVER_LIMIT_STAMP, with_limit_stamp};
 pub use process_rule::ProcessRule;
 pub use profile::{BusyPaste, Hooks, PasteTraits, Profile};
-pub use reader::{Reader, Wanted, judge_capture};
+pub use reader::{Reader, Wanted, judge_capture, nothing_to_judge};
 pub use verdict::{Auth, Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
 pub use witnesses::WitnessSeen;

@@ -7,7 +7,7 @@
 
 use super::classify::{ScreenFacts, is_told_by_last_rows, judge_bottom, judge_screen, wanted_style};
 use super::profile::Profile;
-use super::verdict::PaneVerdict;
+use super::verdict::{Evidence, PaneVerdict, State, Witness};
 use crate::logic::screen::style::Capture;
 
 /// How many rows are read first: a box of a few rows, its footer, and what the agent said last.
@@ -90,6 +90,11 @@ impl Reader {
     pub fn into_verdict(self) -> Option<PaneVerdict> {
         self.verdict
     }
+}
+
+/// The verdict on a screen that belongs to no known agent.
+pub fn nothing_to_judge() -> PaneVerdict {
+    PaneVerdict::of(State::Unknown, Evidence::new(Witness::Screen, "no-agent-to-judge-by"))
 }
 
 /// Judges a saved screen in the stages of the live reader.

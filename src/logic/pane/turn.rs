@@ -4,6 +4,7 @@
 //! Its texts are data: what a tool printed can quote any of this, so only records of the right kind count, by their
 //! fields. A file that is cut, or of another version, says nothing.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::logic::time::Timestamp;
@@ -12,7 +13,8 @@ use crate::logic::time::Timestamp;
 const INTERRUPTED: &[&str] = &["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
 /// What stands last in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Last {
     /// A prompt, an answer or a tool's result: a turn runs, or its end is not told.
     Works,
@@ -25,7 +27,8 @@ pub enum Last {
 }
 
 /// The last turn of a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Turn {
     /// What stands last, and when it was written.
     pub last: Option<(Last, Timestamp)>,

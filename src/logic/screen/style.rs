@@ -155,13 +155,25 @@ pub struct Capture {
     raw: Vec<String>,
     /// Attribute in force at the start of each row.
     start: Vec<Attr>,
+    /// Whether colours would stand in the rows if there were any.
+    coloured: bool,
 }
 
 impl Capture {
     /// Splits saved bytes into rows. Bytes that are no UTF-8 become U+FFFD.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
-        let raw: Vec<String> = text.lines().map(str::to_owned).collect();
+        let coloured = text.contains('\u{1b}');
+        Self::of(text.lines().map(str::to_owned).collect(), coloured)
+    }
+
+    /// Rows that tmux was asked for with escape sequences, also where it had none to print.
+    pub fn from_rows(rows: Vec<String>) -> Self {
+        Self::of(rows, true)
+    }
+
+    /// Reads rows in order.
+    fn of(raw: Vec<String>, coloured: bool) -> Self {
         let mut row = Row::default();
         let (mut plain, mut start) = (Vec::with_capacity(raw.len()), Vec::with_capacity(raw.len()));
         for text in &raw {
@@ -169,12 +181,12 @@ impl Capture {
             Parser::new().advance(&mut row, text.as_bytes());
             plain.push(row.cells.drain(..).map(|cell| cell.ch).collect());
         }
-        Self { plain, raw, start }
+        Self { plain, raw, start, coloured }
     }
 
-    /// Whether the screen was saved with colours: any escape sequence at all.
+    /// Whether the screen was saved with colours: any escape sequence at all, unless that is known otherwise.
     pub fn has_colour(&self) -> bool {
-        self.raw.iter().any(|row| row.contains('\u{1b}'))
+        self.coloured
     }
 
     /// The rows as text, as `capture-pane -p` gives them.

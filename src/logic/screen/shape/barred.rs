@@ -4,6 +4,7 @@
 //! so the whole screen has to be seen. Beside the page there may be a column of its own, so the box ends where its lower
 //! edge does.
 
+use super::paragraphs;
 use crate::logic::screen::composer::{BoxRows, NoBox};
 use crate::logic::screen::dialog::Dialog;
 use crate::logic::screen::region::{indent, is_blank_row, is_shell_row};
@@ -131,19 +132,12 @@ pub(in crate::logic::screen) fn items<'a>(
     rows: &'a [String],
     end: usize,
 ) -> impl Iterator<Item = Item> + 'a {
-    let mut below = end;
-    (0..end).rev().filter_map(move |at| {
-        if is_blank_row(&rows[at]) {
-            below = at;
-            return None;
-        }
-        if at.checked_sub(1).is_some_and(|above| !is_blank_row(&rows[above])) {
-            return None;
-        }
-        let has_bar = rows[at].trim_start().starts_with(layout.rule);
-        let plain: Vec<String> = rows[at..below].iter().map(|row| row.replace(layout.rule, " ")).collect();
+    paragraphs(rows, 0, end).filter_map(move |found| {
+        let (row, rows) = (found.start, rows.get(found)?);
+        let has_bar = rows.first()?.trim_start().starts_with(layout.rule);
+        let plain: Vec<String> = rows.iter().map(|row| row.replace(layout.rule, " ")).collect();
         let text = joined(&plain);
         let text = if has_bar { format!("{} {text}", layout.rule) } else { text };
-        Some(Item { text, row: at, head: true })
+        Some(Item { text, row, head: true })
     })
 }

@@ -3,6 +3,7 @@
 //!
 //! Nothing on the screen tells a draft from what was sent a moment ago, so both are drafts until something follows.
 
+use super::paragraphs;
 use super::ruled::is_rule;
 use crate::logic::screen::composer::{BoxRows, NoBox};
 use crate::logic::screen::dialog::Dialog;
@@ -67,18 +68,11 @@ pub(in crate::logic::screen) fn dialog(layout: &Layout, rows: &[String]) -> Resu
 
 /// The paragraphs above row `end` up to the line before it, newest first.
 pub(in crate::logic::screen) fn items<'a>(
-    layout: &'a Layout,
+    layout: &Layout,
     rows: &'a [String],
     end: usize,
 ) -> impl Iterator<Item = Item> + 'a {
-    let mut below = end;
-    (0..end).rev().take_while(|at| !is_rule(&rows[*at], layout.rule)).filter_map(move |at| {
-        if is_blank_row(&rows[at]) {
-            below = at;
-            return None;
-        }
-        let starts =
-            at.checked_sub(1).is_none_or(|above| is_blank_row(&rows[above]) || is_rule(&rows[above], layout.rule));
-        starts.then(|| Item { text: joined(&rows[at..below]), row: at, head: true })
-    })
+    let from = rows[..end].iter().rposition(|row| is_rule(row, layout.rule)).map_or(0, |line| line + 1);
+    paragraphs(rows, from, end)
+        .filter_map(|found| Some(Item { row: found.start, text: joined(rows.get(found)?), head: true }))
 }

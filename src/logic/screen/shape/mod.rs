@@ -10,7 +10,11 @@ pub(in crate::logic::screen) mod line;
 pub(in crate::logic::screen) mod open;
 pub(in crate::logic::screen) mod ruled;
 
+use std::ops::Range;
+
 use serde::Deserialize;
+
+use super::region::is_blank_row;
 
 /// How an agent arranges its screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -40,4 +44,22 @@ impl Shape {
             Self::Barred | Self::Line | Self::None => false,
         }
     }
+}
+
+/// The paragraphs among these rows, newest first: what stands between blank rows.
+pub(in crate::logic::screen) fn paragraphs(
+    rows: &[String],
+    from: usize,
+    end: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let mut below = end;
+    (from..end).rev().filter_map(move |at| {
+        let is_blank = |at: usize| rows.get(at).is_none_or(|row| is_blank_row(row));
+        if is_blank(at) {
+            below = at;
+            return None;
+        }
+        let starts = at == from || is_blank(at - 1);
+        starts.then_some(at..below)
+    })
 }
