@@ -1,6 +1,6 @@
 //! Looks at panes to keep their screens: whole and with colours, only those that changed, over the one control client.
 //!
-//! It asks the same witnesses as the sweep of [`observe`](super::observe) and remembers in the same place what need not be
+//! It asks the same witnesses as the sweep of [`observe`] and remembers in the same place what need not be
 //! read again. It writes nothing; who called it has the frames.
 
 use std::collections::HashMap;
