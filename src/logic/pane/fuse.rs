@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::identity::Unclear;
 use super::precedence::{Case, Row, Then};
 use super::turn::Turn;
-use super::verdict::{Evidence, InputRow, Overlay, PaneVerdict, State, Witness};
+use super::verdict::{Evidence, InputRow, PaneVerdict, State, Witness};
 use crate::logic::hook::Heartbeat;
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Timestamp;
@@ -201,6 +201,11 @@ pub fn fuse(
     let verdict = with_process(screen, process);
     let mut verdict = match row.then {
         Then::Is(state) | Then::Nobody(state) => over(verdict, state, reason),
+        Then::Asks(overlay) => {
+            let mut verdict = over(verdict, State::Blocked, reason);
+            verdict.overlay = Some(overlay);
+            verdict
+        }
         Then::ByBox => by_box(verdict, reason),
         Then::Screen => {
             let mut verdict = verdict;
@@ -208,9 +213,6 @@ pub fn fuse(
             verdict
         }
     };
-    if row.id == "hook-permission" {
-        verdict.overlay = Some(Overlay::Permission);
-    }
     if matches!(verdict.state, State::Blocked | State::OverLimit) {
         return verdict;
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::fuse::{HookFacts, Liveness, PID_GONE, ProcessFacts, TURN_OVER, TURN_PRESUMED};
-use super::verdict::{PaneVerdict, State, Witness};
+use super::verdict::{Overlay, PaneVerdict, State, Witness};
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Timestamp;
 
@@ -36,6 +36,8 @@ pub enum Then {
     Nobody(State),
     /// This state, with what else the screen shows.
     Is(State),
+    /// Blocked by this overlay, which the screen need not name.
+    Asks(Overlay),
     /// What the screen shows.
     Screen,
     /// The turn is over, so what stands in the box decides: nothing is `idle`, a suggestion `autosuggest-only`; else what
@@ -49,6 +51,7 @@ impl Then {
         match self {
             Self::Nobody(state) => format!("`{state}`, without what the screen shows"),
             Self::Is(state) => format!("`{state}`"),
+            Self::Asks(_) => format!("`{}`", State::Blocked),
             Self::Screen => "what the screen shows".to_owned(),
             Self::ByBox => "by the box: `idle`, `autosuggest-only`, or what the screen shows".to_owned(),
         }
@@ -164,7 +167,7 @@ pub const TABLE: &[Row] = &[
     row(
         "hook-permission",
         Witness::Hook,
-        Then::Is(State::Blocked),
+        Then::Asks(Overlay::Permission),
         "a fresh hook says that a dialog is up, and the screen shows no box",
         |case| case.asks(),
     ),
