@@ -131,7 +131,7 @@ struct Recording<'a> {
     writer: Writer,
     json: bool,
     frames: u64,
-    /// Screens that could not be written.
+    /// Writes that failed; each is tried again.
     lost: u64,
     /// What keeps it from recording right now; said once.
     trouble: Option<String>,
@@ -301,7 +301,7 @@ impl Recording<'_> {
             sum = format!("{sum}, {} left out that could not be masked", self.left_out);
         }
         if self.lost > 0 {
-            sum = format!("{sum}, {} could not be written", self.lost);
+            sum = format!("{sum}, {} writes failed", self.lost);
         }
         sum
     }
