@@ -443,6 +443,12 @@ impl<'a> Judge<'a> {
         Some((best.rule.votes.state?, best.rule.priority, best.evidence()))
     }
 
+    /// Whether what the program said last closes a turn.
+    fn newest_closes_turn(&self) -> bool {
+        let newest = self.found.iter().find(|found| found.rule.region == Region::Tail);
+        newest.is_some_and(|newest| newest.rule.votes.closes_turn)
+    }
+
     /// Fills the fields that rules vote for, and adds every rule that spoke to the evidence.
     fn add_fields(&self, verdict: &mut PaneVerdict) {
         let mut order: Vec<&Match<'_>> = self.found.iter().collect();
@@ -470,7 +476,8 @@ impl<'a> Judge<'a> {
                 TURN_OVER.clone_into(&mut over.rule);
                 verdict.evidence.push(over);
             }
-            if votes.presumed && verdict.evidence.first() == Some(&evidence) {
+            let presumes = votes.presumed || (found.rule.region == Region::Footer && self.newest_closes_turn());
+            if presumes && verdict.state == State::Busy && verdict.evidence.first() == Some(&evidence) {
                 let mut presumed = evidence.clone();
                 TURN_PRESUMED.clone_into(&mut presumed.rule);
                 verdict.evidence.push(presumed);

@@ -211,6 +211,7 @@ fn said(votes: &Votes) -> Vec<String> {
         flag("queued", votes.queued),
         flag("throttled", votes.throttled),
         flag("turn-over", votes.turn_over),
+        flag("closes-turn", votes.closes_turn),
         flag("presumed", votes.presumed),
         flag("shells", votes.shells),
         word("retrying", votes.retrying.as_ref().map(|template| template.0.as_str())),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Unclear;
-use super::precedence::{Case, Row, Then};
+use super::precedence::{Case, PRESUMED_QUIET_RULE, Row, Then};
 use super::turn::Turn;
 use super::verdict::{Evidence, InputRow, PaneVerdict, State, Witness};
 use crate::logic::hook::Heartbeat;
@@ -229,6 +229,7 @@ pub fn fuse(
 fn reason(row: &Row, case: &Case<'_>) -> Option<Evidence> {
     let evidence = Evidence::new(row.witness, row.id);
     Some(match (row.witness, row.id, case.hook) {
+        (Witness::Tmux, PRESUMED_QUIET_RULE, _) => Evidence { age_s: Some(case.quiet()), ..evidence },
         (Witness::Tmux, ..) => {
             let dead = case.facts.dead?;
             evidence.with_line(match (dead.status, dead.signal) {
@@ -568,6 +569,31 @@ mod tests {
         check(&alive(), Some(&ended), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-idle"));
         check(&alive(), Some(&hook("idle_prompt", 5)), seen(), (State::Busy, "hook-idle"));
         check(&alive(), None, seen(), (State::Busy, "claude-turn-without-end"));
+    }
+
+    #[test]
+    fn a_turn_that_the_screen_only_presumes_is_over_when_nothing_is_drawn_for_long() {
+        let at = |quiet_s: i64| PaneFacts { activity: Timestamp::from_secs(now().secs() - quiet_s), ..facts() };
+        let presumed = || {
+            let mut seen = screen(State::Busy, "codex-turn-without-title");
+            seen.evidence.push(Evidence::new(Witness::Screen, TURN_PRESUMED));
+            seen
+        };
+        for (quiet_s, hook, seen, expected) in [
+            (29, None, presumed(), State::Busy),
+            (30, None, presumed(), State::Idle),
+            (3000, Some(hook("idle_prompt", 3000)), presumed(), State::Idle),
+            // A hook that says busy knows better, and so does a mark on the screen.
+            (40, Some(hook("busy", 20)), presumed(), State::Busy),
+            (3000, None, screen(State::Busy, "claude-spinner"), State::Busy),
+            // What stands in the box is still somebody's draft.
+            (3000, None, PaneVerdict { input: Some(InputRow::Typed), ..presumed() }, State::Busy),
+        ] {
+            let verdict = fuse(&at(quiet_s), &alive(), hook.as_ref(), seen, now(), FRESH);
+            let over = verdict.evidence.iter().find(|reason| reason.rule == PRESUMED_QUIET_RULE);
+            assert_eq!(verdict.state, expected, "{quiet_s}: {:?}", verdict.evidence);
+            assert!(expected == State::Busy || over.is_some_and(|reason| reason.age_s.is_some()), "{quiet_s}");
+        }
     }
 
     #[test]

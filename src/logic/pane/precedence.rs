@@ -12,6 +12,13 @@ use crate::logic::time::Timestamp;
 // Seen: the pane shows a submitted prompt 45 to 98 ms after the hook, later on a loaded machine.
 const REPAINT: Duration = Duration::from_secs(3);
 
+/// For how long nothing may be drawn while a turn runs that is only presumed: what streams is drawn every few seconds, and
+/// what an agent waits for has a mark of its own.
+pub const PRESUMED_QUIET: Duration = Duration::from_secs(30);
+
+/// Rule by which a turn that was only presumed is over.
+pub const PRESUMED_QUIET_RULE: &str = "presumed-quiet";
+
 /// Everything that is known of a pane at one look.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
@@ -181,6 +188,13 @@ pub const TABLE: &[Row] = &[
             saw_end && case.is_fresh() && case.is_settled() && case.is_presumed()
         },
     ),
+    row(
+        PRESUMED_QUIET_RULE,
+        Witness::Tmux,
+        Then::ByBox,
+        "the screen only presumes that a turn runs, and nothing was drawn in the window for 30 s",
+        |case| case.is_presumed() && case.quiet() >= PRESUMED_QUIET,
+    ),
     row("hook-idle", Witness::Screen, Then::Screen, "a fresh hook says anything else", |case| case.is_fresh()),
     row("hook-stale", Witness::Screen, Then::Screen, "the hook's last word is too old to count", |case| {
         case.hook.is_some()
@@ -222,6 +236,11 @@ impl Case<'_> {
     /// Whether the screen shows a running turn only because no end of it is to be seen.
     fn is_presumed(&self) -> bool {
         self.screen.state == State::Busy && self.has(TURN_PRESUMED)
+    }
+
+    /// For how long nothing was drawn in the window.
+    pub(super) fn quiet(&self) -> Duration {
+        self.now.since(self.facts.activity)
     }
 
     /// Whether the screen has nothing against the end of a turn.

@@ -96,6 +96,8 @@ pub struct Votes {
     pub throttled: bool,
     /// The turn is over, though no hook may have said so.
     pub turn_over: bool,
+    /// The line closes a turn: where it is the newest, a turn that only the footer tells of is presumed.
+    pub closes_turn: bool,
     /// The state is presumed from what is missing on the screen; a hook that saw the turn end knows better.
     pub presumed: bool,
     /// What runs in the background are shells, and so processes below the agent.
