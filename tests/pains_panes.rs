@@ -6,6 +6,8 @@
 #[path = "support/fleet.rs"]
 mod fleet;
 
+use std::fs;
+
 use fleet::Fleet;
 use serde_json::Value;
 
@@ -79,4 +81,36 @@ fn p23_without_a_locale_every_window_and_verdict_is_the_same() {
     for name in ["日本語", "émoji 🚀", "plain"] {
         assert!(bare.iter().any(|(window, ..)| window == name), "{name}: {bare:?}");
     }
+}
+
+/// The reports that name these windows, by how many of them each names.
+fn named_in(fleet: &Fleet, windows: &[String]) -> Vec<usize> {
+    let reports = fleet.submitted("orchestrator").into_iter();
+    let count = |report: String| windows.iter().filter(|window| report.contains(&format!("- {window} pane-absent"))).count();
+    reports.map(count).filter(|count| *count > 0).collect()
+}
+
+#[test]
+fn p25_ten_blocked_panes_are_one_notice_also_after_a_restart() {
+    let mut fleet = Fleet::new();
+    fleet.configure("monitor:\n  interval_seconds: 1\n  idle_threshold_seconds: 1\n");
+    fleet.orchestrator(&fleet.hooks("orchestrator"));
+    let windows: Vec<String> = (10..20).map(|n| format!("worker{n}")).collect();
+    for window in &windows {
+        fleet.agent(window, "--dialog permission");
+    }
+    // They have been at rest since long before.
+    let since = chrono::Utc::now().timestamp() - 7200;
+    let anchors: String = windows.iter().map(|window| format!("{window}\t{since}\n")).collect();
+    fs::write(fleet.state("engagement-log.tsv"), anchors).unwrap();
+    fleet.watch();
+    fleet.wait("the blocked panes to be told", || !named_in(&fleet, &windows).is_empty() && !fleet.is_pending());
+    fleet.kill_watcher();
+    fleet.watch();
+    // Something else to tell, so that it is known to be at work.
+    fleet.decide("worker10", "0a1b2c3d4e5f");
+    fleet.wait("the decision to be told", || {
+        fleet.submitted("orchestrator").iter().any(|report| report.contains("0a1b2c3d4e5f"))
+    });
+    assert_eq!(named_in(&fleet, &windows), [10], "{:#?}", fleet.submitted("orchestrator"));
 }

@@ -15,6 +15,7 @@ mod support {
 use std::fs;
 use std::time::Duration;
 
+use nexus_watcher::logic::degraded::Mode;
 use nexus_watcher::logic::ids::PaneId;
 use nexus_watcher::logic::pane::{InputRow, Overlay, PaneVerdict, State};
 use support::panes::{Scene, line_of};
@@ -345,4 +346,39 @@ async fn p27_wide_glyphs_and_right_to_left_text_change_no_verdict() {
         let verdict = scene.expect(draft, State::UserTyping, "").await;
         assert_eq!(verdict.input, Some(InputRow::Typed), "{name}");
     }
+}
+
+#[tokio::test]
+async fn most_panes_that_turn_into_one_class_at_once_are_believed_only_when_further_sweeps_agree() {
+    let mut scene = Scene::aged(100);
+    fs::write(scene.server.path("i"), with_box(&format!("● Done.\n\n{FINISHED}"), "? for shortcuts")).unwrap();
+    fs::write(scene.server.path("d"), ruled(100, PERMISSION)).unwrap();
+    let script = format!(
+        "cat {idle}\nwhile [ ! -e {flag} ]; do read -t 0.05 -r _; done\nprintf '\\033[H\\033[2J'\ncat {dialog}\nread -r _\n",
+        idle = scene.server.path("i").display(),
+        flag = scene.server.path("flag").display(),
+        dialog = scene.server.path("d").display()
+    );
+    let panes: Vec<PaneId> = (0..6).map(|n| scene.play(&format!("w{n}"), &script)).collect();
+    let idle: Vec<_> = panes.iter().map(|pane| (*pane, pane.to_string(), State::Idle)).collect();
+    expect_all(&scene, &idle).await;
+    fs::write(scene.server.path("flag"), "").unwrap();
+    for pane in &panes {
+        scene.server.shows(*pane, "Do you want to proceed?").await;
+    }
+    let doubt =
+        |scene: &Scene| scene.out.board.faults().iter().filter(|fault| fault.mode == Mode::FleetChanged).count();
+    for _ in 0..2 {
+        let seen = scene.look_at_all().await;
+        for pane in &panes {
+            assert_eq!((seen[pane].state, seen[pane].held), (State::Idle, true), "{:?}", seen[pane].evidence);
+        }
+        assert_eq!(doubt(&scene), 1);
+    }
+    scene.later += Duration::from_secs(6);
+    let seen = scene.look_at_all().await;
+    for pane in &panes {
+        assert_eq!((seen[pane].state, seen[pane].held), (State::Blocked, false), "{:?}", seen[pane].evidence);
+    }
+    assert_eq!(doubt(&scene), 0);
 }
