@@ -229,14 +229,14 @@ pub fn fuse(
 fn reason(row: &Row, case: &Case<'_>) -> Option<Evidence> {
     let evidence = Evidence::new(row.witness, row.id);
     Some(match (row.witness, row.id, case.hook) {
-        (Witness::Tmux, ..) => {
-            let dead = case.facts.dead?;
-            evidence.with_line(match (dead.status, dead.signal) {
+        (Witness::Tmux, ..) => match case.facts.dead {
+            Some(dead) => evidence.with_line(match (dead.status, dead.signal) {
                 (_, Some(signal)) => format!("signal {signal}"),
                 (Some(status), _) => format!("status {status}"),
                 _ => "status not known".to_owned(),
-            })
-        }
+            }),
+            None => Evidence { age_s: Some(case.now.since(case.facts.activity)), ..evidence },
+        },
         (Witness::Process, ..) => {
             let rule = case.process.unclear.filter(|why| why.hides_screen()).map_or(row.id, Unclear::rule);
             let line = case.process.other.clone().or_else(|| case.process.described());
@@ -568,6 +568,35 @@ mod tests {
         check(&alive(), Some(&ended), screen(State::Busy, "claude-spinner"), (State::Busy, "hook-idle"));
         check(&alive(), Some(&hook("idle_prompt", 5)), seen(), (State::Busy, "hook-idle"));
         check(&alive(), None, seen(), (State::Busy, "claude-turn-without-end"));
+    }
+
+    #[test]
+    fn a_turn_that_the_screen_only_presumes_is_over_once_nothing_was_drawn_for_long() {
+        let presumed = |input| {
+            let mut seen = screen(State::Busy, "codex-turn-without-title");
+            seen.evidence.push(Evidence::new(Witness::Screen, TURN_PRESUMED));
+            seen.input = input;
+            seen
+        };
+        // The clock runs on while the pane is as it was.
+        let after = |secs: i64, hook: Option<&HookFacts>, seen: PaneVerdict| {
+            let later = Timestamp::from_secs(now().secs() + secs);
+            let verdict = fuse(&facts(), &alive(), hook, seen, later, FRESH);
+            (verdict.state, verdict.evidence[0].rule.clone())
+        };
+        let (ghost, blank) = (Some(InputRow::Ghost), Some(InputRow::Blank));
+        let is = |state, rule: &str| (state, rule.to_owned());
+        for secs in [-60, 0, 60, 309] {
+            assert_eq!(after(secs, None, presumed(ghost)), is(State::Busy, "codex-turn-without-title"), "{secs}");
+        }
+        assert_eq!(after(310, None, presumed(ghost)), is(State::AutosuggestOnly, "presumed-silent"));
+        assert_eq!(after(4000, None, presumed(blank)), is(State::Idle, "presumed-silent"));
+        // A command that prints nothing has no box below it, and a draft stays a draft.
+        assert_eq!(after(4000, None, presumed(None)).0, State::Busy);
+        // A mark that is there is not presumed, and what a hook says counts.
+        assert_eq!(after(4000, None, screen(State::Busy, "codex-working")), is(State::Busy, "codex-working"));
+        let busy = HookFacts { last_activity: Some(Timestamp::from_secs(now().secs() + 390)), ..hook("busy", 0) };
+        assert_eq!(after(400, Some(&busy), presumed(ghost)), is(State::Busy, "hook-busy"));
     }
 
     #[test]

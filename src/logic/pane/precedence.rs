@@ -12,6 +12,10 @@ use crate::logic::time::Timestamp;
 // Seen: the pane shows a submitted prompt 45 to 98 ms after the hook, later on a loaded machine.
 const REPAINT: Duration = Duration::from_secs(3);
 
+/// How long a pane must not have been drawn for a turn that is only presumed to be over. A client that waits for the next
+/// word of an answer gives up and says so before that (Codex after 5 min).
+const SILENT: Duration = Duration::from_secs(310);
+
 /// Everything that is known of a pane at one look.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
@@ -181,6 +185,13 @@ pub const TABLE: &[Row] = &[
             saw_end && case.is_fresh() && case.is_settled() && case.is_presumed()
         },
     ),
+    row(
+        "presumed-silent",
+        Witness::Tmux,
+        Then::ByBox,
+        "the screen only presumes that a turn runs, and nothing was drawn for 310 s",
+        |case| case.is_presumed() && case.is_silent(),
+    ),
     row("hook-idle", Witness::Screen, Then::Screen, "a fresh hook says anything else", |case| case.is_fresh()),
     row("hook-stale", Witness::Screen, Then::Screen, "the hook's last word is too old to count", |case| {
         case.hook.is_some()
@@ -222,6 +233,11 @@ impl Case<'_> {
     /// Whether the screen shows a running turn only because no end of it is to be seen.
     fn is_presumed(&self) -> bool {
         self.screen.state == State::Busy && self.has(TURN_PRESUMED)
+    }
+
+    /// Whether nothing was drawn for so long that no text can be streaming. A clock that was set back tells nothing.
+    fn is_silent(&self) -> bool {
+        self.now.since(self.facts.activity) >= SILENT
     }
 
     /// Whether the screen has nothing against the end of a turn.
