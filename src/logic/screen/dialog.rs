@@ -108,16 +108,18 @@ fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usi
     }
     let kind = |row: &str| Kind::of(row, column);
     let chosen_kind = kind(&rows[cursor_row]);
-    // Inside a narrow frame labels move by a column and wrap to the column of the others; their numbers tell.
-    let squeezed = chosen_kind == Kind::Numbered && rows[cursor_row].trim_start().starts_with('│');
+    // In a narrow pane labels move by a column, and in a frame they wrap to the column of the others; numbers tell.
+    let squeezed = layout.shape == Shape::Ruled && chosen_kind == Kind::Numbered;
+    let framed = squeezed && rows[cursor_row].trim_start().starts_with('│');
     let is_sibling = |row: &str| {
         text_column(row).is_some_and(|at| match layout.shape {
-            _ if squeezed => at.abs_diff(column) <= 1 && Kind::of(row, at) == Kind::Numbered,
+            _ if squeezed && at.abs_diff(column) <= 1 && Kind::of(row, at) == Kind::Numbered => true,
+            _ if framed => false,
             Shape::Open => columns.contains(&at) && kind(row) == chosen_kind,
             _ => columns.contains(&at),
         })
     };
-    let furthest_left = if squeezed { column.saturating_sub(1) } else { column + 1 };
+    let furthest_left = if framed { column.saturating_sub(1) } else { column + 1 };
     let passes =
         |row: &str| is_blank_row(row) || is_divider(row) || text_column(row).is_some_and(|at| at >= furthest_left);
     let (mut first, mut last) = (cursor_row, cursor_row);
