@@ -86,7 +86,8 @@ fn p23_without_a_locale_every_window_and_verdict_is_the_same() {
 /// The reports that name these windows, by how many of them each names.
 fn named_in(fleet: &Fleet, windows: &[String]) -> Vec<usize> {
     let reports = fleet.submitted("orchestrator").into_iter();
-    let count = |report: String| windows.iter().filter(|window| report.contains(&format!("- {window} pane-absent"))).count();
+    let count =
+        |report: String| windows.iter().filter(|window| report.contains(&format!("- {window} pane-absent"))).count();
     reports.map(count).filter(|count| *count > 0).collect()
 }
 

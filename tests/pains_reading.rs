@@ -168,7 +168,7 @@ async fn p03_quoted_spinners_and_a_footer_that_always_names_the_key_are_no_turn(
     scene.later = Duration::from_secs(32);
     scene.look(always).await;
     scene.later = Duration::from_secs(34);
-    scene.expect(always, State::Idle, "presumed-quiet").await;
+    scene.expect(always, State::Idle, "closed-silent").await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 //! Owns the order in which regions are believed. It contains no agent's wording: every word and glyph is in the profile.
 
 use super::choice;
-use super::fuse::{SHELLS_ONLY, TURN_OVER, TURN_PRESUMED};
+use super::fuse::{SHELLS_ONLY, TURN_CLOSED, TURN_OVER, TURN_PRESUMED};
 use super::profile::Profile;
 use super::verdict::{Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
 use crate::logic::screen::composer::{self, BoxRows, Composer, NoBox};
@@ -476,11 +476,12 @@ impl<'a> Judge<'a> {
                 TURN_OVER.clone_into(&mut over.rule);
                 verdict.evidence.push(over);
             }
-            let presumes = votes.presumed || (found.rule.region == Region::Footer && self.newest_closes_turn());
-            if presumes && verdict.state == State::Busy && verdict.evidence.first() == Some(&evidence) {
-                let mut presumed = evidence.clone();
-                TURN_PRESUMED.clone_into(&mut presumed.rule);
-                verdict.evidence.push(presumed);
+            if verdict.state == State::Busy && verdict.evidence.first() == Some(&evidence) {
+                let closed = found.rule.region == Region::Footer && self.newest_closes_turn();
+                let told = [(TURN_CLOSED, closed), (TURN_PRESUMED, closed || votes.presumed)];
+                for (rule, _) in told.into_iter().filter(|(_, holds)| *holds) {
+                    verdict.evidence.push(Evidence { rule: rule.to_owned(), ..evidence.clone() });
+                }
             }
             if !verdict.evidence.contains(&evidence) {
                 verdict.evidence.push(evidence);
