@@ -74,6 +74,8 @@ impl Scene {
         let dir = server.path("nexus");
         let env: BTreeMap<String, String> = BTreeMap::new();
         let out = Outside {
+            audit: Default::default(),
+            edges: Default::default(),
             tmux: TmuxClient::new(server.socket(), None).without_control(),
             clock: Clock::System,
             state: StateDir::new(dir.join("monitor/.state")),

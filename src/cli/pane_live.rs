@@ -151,6 +151,8 @@ pub(super) fn lasting_outside(settings: Settings, profiles: Profiles) -> anyhow:
     observer.replace(profiles);
     let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
     Ok(Outside {
+        audit: Default::default(),
+        edges: Default::default(),
         tmux: TmuxClient::new(socket, None),
         clock: Clock::System,
         state: StateDir::new(&settings.state_dir),

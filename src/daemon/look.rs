@@ -109,6 +109,7 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
         verdict,
         composer,
         outside,
+        screen: rows.plain,
         busy: profile.paste.busy,
         numbered_folds: profile.paste.numbered_folds,
         vi_guard: match out.settings.get().vi_guard {

@@ -5,11 +5,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::audit::Warrant;
 use super::drive::{self, Journal, Letter};
 use super::look::{self, Aim};
 use super::outside::Outside;
 use super::tally;
 use super::witness::Watch;
+use crate::logic::audit::{Cause, Program};
 use crate::logic::delivery::gate::{Gate, Target, judge};
 use crate::logic::delivery::machine::{Delivery, Fold};
 use crate::logic::delivery::sends::{Event, INTENT, SENDS, Sent, TEXTS};
@@ -67,7 +69,7 @@ pub async fn send<T: Tmux>(out: &Outside<T>, order: &Order, say: &mut dyn FnMut(
     let letter = Letter {
         aim: Aim::Pane(order.pane),
         window: order.window.clone(),
-        src: order.src.clone(),
+        warrant: Warrant::new(Program::NgSend, &order.src, Cause::Send { id: order.id.clone() }),
         pasted: Pasted::unsigned(body),
         must_stamp: true,
     };

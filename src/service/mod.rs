@@ -281,6 +281,8 @@ impl Service<'_> {
         let mut tmux_events = tmux.events();
         let waker = Rc::clone(&wake);
         let outside = Outside {
+            audit: Default::default(),
+            edges: Default::default(),
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),

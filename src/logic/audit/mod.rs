@@ -108,6 +108,8 @@ pub enum What {
     Bell {
         /// Of these windows.
         windows: Vec<WindowId>,
+        /// The names of those that are there.
+        names: Vec<String>,
     },
     /// Keys are pressed.
     Keys {
@@ -150,7 +152,7 @@ impl What {
     /// For people, in a few words.
     pub fn says(&self) -> String {
         match self {
-            Self::Bell { windows } => {
+            Self::Bell { windows, .. } => {
                 let windows: Vec<String> = windows.iter().map(WindowId::to_string).collect();
                 format!("bell {}", windows.join(" "))
             }
@@ -176,7 +178,7 @@ pub struct Checked {
 /// Where something is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The window's name: a label.
+    /// The window's name: a label. Empty where several are meant.
     pub window: String,
     /// The tmux server, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

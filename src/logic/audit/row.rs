@@ -162,7 +162,8 @@ impl Filter {
     /// Whether an act is wanted.
     pub fn wants(&self, row: &Row) -> bool {
         let is_there = |window: &String| {
-            row.place.window == *window || row.place.pane.is_some_and(|pane| pane.to_string() == *window)
+            let rang = matches!(&row.what, What::Bell { names, .. } if names.contains(window));
+            rang || row.place.window == *window || row.place.pane.is_some_and(|pane| pane.to_string() == *window)
         };
         self.window.as_ref().is_none_or(is_there)
             && self.since.is_none_or(|since| row.at_ms >= since)
@@ -234,12 +235,12 @@ mod tests {
 
     #[test]
     fn each_filter_leaves_the_others_out() {
-        let bell = What::Bell { windows: vec![WindowId::new(1), WindowId::new(5)] };
+        let bell = What::Bell { windows: vec![WindowId::new(1), WindowId::new(5)], names: vec!["w4".into()] };
         assert_eq!(bell.says(), "bell @1 @5");
         let text = line(10, "a", Event::Intent(Box::new(intent(enter(), 3))))
             + &line(20, "b", Event::Intent(Box::new(intent(What::paste("x"), 4))))
             + &line(20, "b", Event::Outcome { outcome: Ended::Done, why: None })
-            + &line(30, "c", Event::Intent(Box::new(intent(bell, 4))));
+            + &line(30, "c", Event::Intent(Box::new(intent(bell, 9))));
         let (rows, _) = fold(&text, ENDED);
         let check = |filter: Filter, ids: &[&str]| {
             let found: Vec<_> = rows.iter().filter(|row| filter.wants(row)).map(|row| row.id.as_str()).collect();

@@ -39,6 +39,8 @@ pub struct Seen {
     pub composer: Option<Composer>,
     /// The rows of the screen outside the input box, top to bottom.
     pub outside: Vec<String>,
+    /// All rows of the screen, top to bottom, for the record of what is done.
+    pub screen: Vec<String>,
     /// What the agent does with a paste while a turn runs.
     pub busy: BusyPaste,
     /// Whether the agent numbers folded pastes and never uses a number again while it runs.
@@ -228,6 +230,7 @@ pub(crate) mod tests {
             verdict,
             composer: Some(Composer::default()),
             outside: Vec::new(),
+            screen: Vec::new(),
             busy: BusyPaste::Queue,
             numbered_folds: true,
             vi_guard: false,

@@ -134,6 +134,18 @@ pub enum Key {
     LetterI,
 }
 
+impl Key {
+    /// Its name, for records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enter => "Enter",
+            Self::Escape => "Escape",
+            Self::BSpace => "BSpace",
+            Self::LetterI => "i",
+        }
+    }
+}
+
 /// What to do to a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
@@ -241,6 +253,7 @@ pub trait Tmux {
     ///
     /// Shape:  `windows` is every window whose bell may go: those reported, and those seen ringing that are never
     ///         reported (the target). tmux clears a session's bells together or not at all.
+    ///         Never called but by `daemon::actuate`.
     /// Errors: `Refused` if another window of the session rings too; that session's bells are left as they are.
     async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError>;
 }

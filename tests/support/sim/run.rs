@@ -111,6 +111,8 @@ async fn live(plan: &Plan, root: &Path) -> Report {
         let mut driver = std::pin::pin!(drive(Rc::clone(&fleet), plan.length, root, &mut sizes));
         loop {
             let outside = Outside {
+                audit: Default::default(),
+                edges: Default::default(),
                 tmux: tmux.clone(),
                 clock,
                 state: fleet.borrow().state.clone(),
