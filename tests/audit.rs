@@ -9,6 +9,9 @@ mod fleet;
 use std::os::unix::fs::PermissionsExt as _;
 
 use fleet::Fleet;
+use nexus_watcher::logic::ids::{PaneId, PaneKey, ServerId};
+use nexus_watcher::sys::files::StateDir;
+use nexus_watcher::sys::target_lock;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -201,4 +204,30 @@ fn bells_that_were_told_and_cleared_are_on_record() {
     assert_eq!(rows[0]["cause"]["of"], "told");
     let nonce = rows[0]["cause"]["nonce"].as_str().unwrap();
     assert!(fleet.submitted("orchestrator").iter().any(|text| text.contains(nonce)));
+}
+
+#[test]
+fn a_pane_that_another_program_types_into_is_waited_for_and_said_once() {
+    let fleet = Fleet::new();
+    fleet.agent("w1", "");
+    let said = fleet.tmux(&[
+        "display-message",
+        "-p",
+        "-t",
+        &fleet.window("w1"),
+        "#{socket_path} #{pid} #{start_time} #{pane_id}",
+    ]);
+    let [socket, pid, start, pane] = said.split(' ').collect::<Vec<_>>()[..] else { panic!("{said}") };
+    let server = ServerId { socket: socket.to_owned(), pid: pid.parse().unwrap(), start_s: start.parse().unwrap() };
+    let key = PaneKey { server, pane: PaneId::parse(pane).unwrap() };
+    let held = target_lock::try_take(&StateDir::new(fleet.state("")), &key, "test").unwrap();
+    assert!(matches!(held, target_lock::Attempt::Taken(_)));
+    assert_eq!(fleet.ng(&["send", "w1", "--wait", "2", "-m", TEXT]).0, 7);
+    let rows = audit(&fleet, &["--window", "w1"]);
+    assert_eq!(rows.len(), 1, "it was tried again and again, for one reason: {rows:#?}");
+    assert!(rows[0]["why"].as_str().unwrap().starts_with("locked: "), "{rows:#?}");
+    assert_eq!(bytes(&fleet, "w1"), "");
+    drop(held);
+    assert_eq!(fleet.ng(&["send", "w1", "-m", TEXT]).0, 0);
+    assert_complete(&fleet, "w1");
 }
