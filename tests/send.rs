@@ -56,6 +56,7 @@ fn a_text_arrives_once_and_the_exit_code_says_so() {
     );
 }
 
+/// P33, P34, P45, P50: a draft, a dialog, a tmux mode, a dead pane.
 #[test]
 fn what_is_in_the_way_is_named_and_nothing_is_typed() {
     let fleet = Fleet::new();
@@ -141,6 +142,7 @@ fn it_waits_for_an_idle_prompt() {
     assert_eq!(submitted[0]["queued"], false, "it was sent when the turn had ended");
 }
 
+/// P29: Enter alone is repeated.
 #[test]
 fn an_enter_that_is_dropped_is_repeated_and_the_text_is_not() {
     let fleet = Fleet::new();
@@ -175,6 +177,7 @@ fn a_text_is_left_in_the_box_if_it_is_asked_for() {
     assert!(stamps.ends_with("\tng-send-no-enter\n"), "{stamps}");
 }
 
+/// P40: control bytes are stripped.
 #[test]
 fn what_nobody_can_see_is_not_sent() {
     let fleet = Fleet::new();
