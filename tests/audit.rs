@@ -105,7 +105,8 @@ fn what_was_typed_is_listed_with_why_by_whom_and_both_screens() {
     assert!(text.contains("w1 %") && text.contains("keys Enter  done  for send "), "{text}");
     let (code, text) = fleet.ng(&["audit", "--show", sent["id"].as_str().unwrap()]);
     assert_eq!(code, 0, "{text}");
-    for word in ["checked:  process ", "on its screen ", "screen before:", "screen after:", TEXT, "its screen shows it"] {
+    for word in ["checked:  process ", "on its screen ", "screen before:", "screen after:", TEXT, "its screen shows it"]
+    {
         assert!(text.contains(word), "{word}: {text}");
     }
     for (args, expected, word) in [

@@ -136,8 +136,7 @@ fn texts_of_many_senders_at_once_never_cross() {
     }
     let text = |window: &str, round: usize| format!("for {window} in round {round}: {TEXT}");
     for round in 0..rounds {
-        let sends: Vec<Child> =
-            windows.iter().map(|window| start_send(&fleet, window, &text(window, round))).collect();
+        let sends: Vec<Child> = windows.iter().map(|window| start_send(&fleet, window, &text(window, round))).collect();
         for mut send in sends {
             assert_eq!(send.wait().unwrap().code(), Some(0), "round {round}");
         }

@@ -213,7 +213,8 @@ fn details(row: &Row, now: &Now) -> Vec<String> {
         format!("by:       {}", who(row)),
     ];
     let server = row.place.server.as_ref();
-    let server = server.map(|server| format!(", tmux server {} (pid {})", server.socket, server.pid)).unwrap_or_default();
+    let server =
+        server.map(|server| format!(", tmux server {} (pid {})", server.socket, server.pid)).unwrap_or_default();
     let pane = row.place.pane.map(|pane| format!(" {pane}")).unwrap_or_default();
     lines.push(format!("where:    {}{pane}{server}", row.place.window));
     lines.push(format!("what:     {}", row.what.says()));

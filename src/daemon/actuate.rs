@@ -13,6 +13,7 @@ use crate::logic::delivery::gate::Hold;
 use crate::logic::delivery::machine::Happened;
 use crate::logic::ids::{PaneKey, ServerId, WindowId, WindowName};
 use crate::sys::fault;
+use crate::sys::once::{self, Asked};
 use crate::sys::tmux::{Act, ActOutcome, ActRefusal, GuardedAct, Key, Tmux, TmuxError};
 
 /// The pane that was judged, and what must still be on its screen with the act.
@@ -34,9 +35,27 @@ pub(super) async fn vi_guard<T: Tmux>(out: &Outside<T>, record: &mut Record, on:
     act(out, record, on, Act::Press(vec![Key::LetterI, Key::BSpace]), false).await
 }
 
-/// Pastes a text into a pane, if its screen is still what it was.
+/// Pastes a text into a pane, if its screen is still what it was, and if it was not pasted before under its key. What was
+/// refused or failed before anything was typed does not use up the key.
 pub(super) async fn paste<T: Tmux>(out: &Outside<T>, record: &mut Record, on: On, text: String) -> Happened {
-    act(out, record, on, Act::Paste(text), false).await
+    let asked = record.key().map(|key| once::claim(&out.state, key, &record.says())).transpose();
+    let claim = match asked {
+        Ok(None) => None,
+        Ok(Some(Asked::Ours(claim))) => Some(claim),
+        Ok(Some(Asked::Used)) => return Happened::Refused(Hold::Once),
+        Err(error) => {
+            out.edges.fails("once", &error, "the key of an act can't be claimed; nothing is typed");
+            return Happened::Refused(Hold::NoJournal);
+        }
+    };
+    let happened = act(out, record, on, Act::Paste(text), false).await;
+    if let Some(claim) = claim
+        && matches!(happened, Happened::Refused(_) | Happened::Vanished(_) | Happened::NothingTyped(_))
+        && let Err(error) = claim.give_back()
+    {
+        tracing::warn!(%error, "the key of a refused act can't be given back; it counts as used");
+    }
+    happened
 }
 
 /// Presses Enter in a pane, if its screen is still what it was. With `may_wait` its own record may come later: the text

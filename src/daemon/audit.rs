@@ -29,19 +29,32 @@ pub struct Audit {
     not_tried: RefCell<Option<(Cause, String)>>,
 }
 
-/// Why something is done to a pane, and by whom.
+/// Why something is done to a pane, by whom, and whether it may be done again.
 #[derive(Clone, Debug)]
 pub(super) struct Warrant {
     /// Why.
     pub(super) cause: Cause,
     /// Who.
     pub(super) by: Source,
+    /// What keeps it from being done twice.
+    pub(super) repeat: Repeat,
+}
+
+/// What keeps an act from being done twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// Nothing: doing it again changes nothing.
+    Harmless,
+    /// The caller's own journal, which it reads before it asks again.
+    Journalled,
+    /// The gate: a paste under this key is refused if there was one, also by another process or before a crash.
+    Never(String),
 }
 
 impl Warrant {
     /// An act of this process.
-    pub(super) fn new(program: Program, src: &str, cause: Cause) -> Self {
-        Self { cause, by: Source { program, src: src.to_owned(), pid: std::process::id() } }
+    pub(super) fn new(program: Program, src: &str, cause: Cause, repeat: Repeat) -> Self {
+        Self { cause, by: Source { program, src: src.to_owned(), pid: std::process::id() }, repeat }
     }
 }
 
@@ -63,6 +76,19 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(warrant: Warrant, window: WindowName) -> Self {
         Self { warrant, window, seen: None, kept: Vec::new(), open: Vec::new(), pane: None }
+    }
+
+    /// The key under which this is pasted at most once.
+    pub(super) fn key(&self) -> Option<&str> {
+        match &self.warrant.repeat {
+            Repeat::Never(key) => Some(key),
+            Repeat::Harmless | Repeat::Journalled => None,
+        }
+    }
+
+    /// Who acts, and why.
+    pub(super) fn says(&self) -> String {
+        format!("{} {} {}", self.warrant.by.src, self.warrant.by.pid, self.warrant.cause.says())
     }
 
     /// Takes in a look at the pane.
@@ -107,7 +133,10 @@ impl Record {
     /// Writes down what tmux said of an act.
     pub(super) fn end<T>(&mut self, out: &Outside<T>, id: String, pane: Option<PaneId>, happened: &Happened) {
         let (outcome, why) = ended(happened);
-        append_or_wait(out, &Line { at_ms: out.clock.now().at, id: id.clone(), event: Event::Outcome { outcome, why } });
+        append_or_wait(
+            out,
+            &Line { at_ms: out.clock.now().at, id: id.clone(), event: Event::Outcome { outcome, why } },
+        );
         self.pane = pane;
         if matches!(outcome, Ended::Done | Ended::Unknown) {
             self.seen = None;
@@ -236,11 +265,9 @@ fn ended(happened: &Happened) -> (Ended, Option<String>) {
         Happened::Vanished(why) => (Ended::Refused, Some(why.clone())),
         Happened::NothingTyped(why) => (Ended::Failed, Some(why.clone())),
         Happened::MayHaveTyped(why) => (Ended::Unknown, Some(why.clone())),
-        Happened::Acted
-        | Happened::Seen(_)
-        | Happened::Noted
-        | Happened::Proofs(_)
-        | Happened::Slept => (Ended::Done, None),
+        Happened::Acted | Happened::Seen(_) | Happened::Noted | Happened::Proofs(_) | Happened::Slept => {
+            (Ended::Done, None)
+        }
     }
 }
 

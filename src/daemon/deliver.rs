@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::audit::{self, Warrant};
+use super::audit::{self, Repeat, Warrant};
 use super::drive::{self, Journal, Letter};
 use super::look::Aim;
 use super::outside::Outside;
@@ -129,7 +129,7 @@ fn letter<T>(out: &Outside<T>, pasted: Pasted, cause: Cause) -> Letter {
     Letter {
         aim: Aim::target(out),
         window: WindowName(out.settings.get().target_window.clone()),
-        warrant: Warrant::new(Program::Watcher, SRC, cause),
+        warrant: Warrant::new(Program::Watcher, SRC, cause, Repeat::Journalled),
         pasted,
         // Who typed into the orchestrator's window decides nothing; an unreadable table must not silence the watcher.
         must_stamp: false,
@@ -266,8 +266,7 @@ async fn conclude<T: Tmux>(
     loop {
         recorded = recorded || note(out, &event, Durability::Durable);
         fault::point("after-proof");
-        let committed =
-            perform::commits(out, commits, Some((now.at, &signature.nonce))).await.is_ok();
+        let committed = perform::commits(out, commits, Some((now.at, &signature.nonce))).await.is_ok();
         if recorded && committed {
             break;
         }

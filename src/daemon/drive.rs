@@ -219,7 +219,8 @@ async fn paste<T: Tmux>(
 
 /// Stamps the coming keys as the machine's, so that they are never taken for a person's. `false` if it failed.
 fn stamp<T>(out: &Outside<T>, letter: &Letter) -> bool {
-    let line = format!("{}\t{}\t{}\n", cell(letter.window.as_str()), out.clock.now().at.secs(), cell(&letter.warrant.by.src));
+    let line =
+        format!("{}\t{}\t{}\n", cell(letter.window.as_str()), out.clock.now().at.secs(), cell(&letter.warrant.by.src));
     match files::append_lines(&out.state.at("machine-input.tsv"), &line, Durability::Hint) {
         Ok(()) => {
             out.edges.works("machine-input");

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use super::actuate;
-use super::audit::Warrant;
+use super::audit::{Repeat, Warrant};
 use super::outside::Outside;
 use crate::logic::audit::{Cause, Program};
 use crate::logic::emit::dedup::{Delivered, RING_FILE, Ring};
@@ -84,7 +84,7 @@ async fn clear_bells<T: Tmux>(out: &Outside<T>, server: &ServerId, windows: &[Wi
     let cleared = match out.tmux.view().await {
         Ok(view) if view.server == *server => {
             let cause = Cause::Told { nonce: report.map(str::to_owned) };
-            let warrant = Warrant::new(Program::Watcher, "watcher-bells", cause);
+            let warrant = Warrant::new(Program::Watcher, "watcher-bells", cause, Repeat::Harmless);
             let there = view.panes.iter().filter(|pane| windows.contains(&pane.window));
             let names: BTreeSet<String> = there.map(|pane| pane.window_name.0.clone()).collect();
             actuate::clear_bells(out, warrant, (server, windows), names.into_iter().collect()).await

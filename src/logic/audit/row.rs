@@ -97,7 +97,8 @@ pub fn fold(text: &str, lives: &dyn Fn(&Source, Timestamp) -> bool) -> (Vec<Row>
                 (row.observed, row.after) = (Some(observed), after);
             }
             // Its beginning has left the log, or it stands there twice.
-            (Event::Outcome { .. } | Event::Seen { .. }, None) | (Event::Intent(_) | Event::NotTried { .. }, Some(_)) => {}
+            (Event::Outcome { .. } | Event::Seen { .. }, None)
+            | (Event::Intent(_) | Event::NotTried { .. }, Some(_)) => {}
         }
     }
     for row in &mut rows {
@@ -219,11 +220,8 @@ mod tests {
     #[test]
     fn torn_lines_are_counted_and_the_rest_is_read() {
         let whole = line(1, "a", Event::Intent(Box::new(intent(enter(), 3))));
-        let refused = Event::NotTried {
-            intent: Box::new(intent(enter(), 3)),
-            outcome: Ended::Refused,
-            why: "draft".into(),
-        };
+        let refused =
+            Event::NotTried { intent: Box::new(intent(enter(), 3)), outcome: Ended::Refused, why: "draft".into() };
         let orphan = line(2, "gone", Event::Outcome { outcome: Ended::Done, why: None });
         let text = format!("{}\n{orphan}{whole}{whole}{}{{\"at_ms\":1,\"id", &whole[..40], line(3, "c", refused));
         let (rows, unreadable) = fold(&text, ENDED);

@@ -103,6 +103,8 @@ pub enum Hold {
     NoJournal,
     /// Another of our programs is typing into this pane.
     Locked,
+    /// It was done before under the same key, or begun.
+    Once,
 }
 
 impl Hold {
@@ -123,6 +125,7 @@ impl Hold {
             Self::Changed => "changed",
             Self::NoJournal => "no-journal",
             Self::Locked => "locked",
+            Self::Once => "once",
         }
     }
 
@@ -152,6 +155,7 @@ impl Hold {
                 "the state directory can't be written, so the delivery could not be journalled; free space or fix its permissions"
             }
             Self::Locked => "another delivery to this pane is under way; wait a moment",
+            Self::Once => "it was typed before under this key, or cut off while it was; ng audit shows it",
         }
     }
 }
