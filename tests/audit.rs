@@ -7,6 +7,7 @@
 mod fleet;
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 
 use fleet::Fleet;
 use nexus_watcher::logic::ids::{PaneId, PaneKey, ServerId};
@@ -231,4 +232,72 @@ fn a_pane_that_another_program_types_into_is_waited_for_and_said_once() {
     drop(held);
     assert_eq!(fleet.ng(&["send", "w1", "-m", TEXT]).0, 0);
     assert_complete(&fleet, "w1");
+}
+
+/// Starts a send that stops right before the act, changes the world, and lets it go on; its exit code.
+fn send_around(fleet: &Fleet, args: &[&str], change: impl FnOnce()) -> i32 {
+    let mut command = fleet.command(env!("CARGO_BIN_EXE_ng"));
+    command.env("NEXUS_FAULT", "before-act=stop").args(args).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut send = command.spawn().unwrap();
+    let stat = format!("/proc/{}/stat", send.id());
+    fleet.wait("the sender to stop", || {
+        std::fs::read_to_string(&stat).unwrap().rsplit(')').next().unwrap().starts_with(" T")
+    });
+    change();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(send.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    send.wait().unwrap().code().unwrap()
+}
+
+#[test]
+fn what_tmux_refused_is_on_record_and_uses_up_no_key() {
+    let fleet = Fleet::new();
+    fleet.agent("w1", &fleet.hooks("w1"));
+    let window = fleet.window("w1");
+    let args = ["send", "w1", "--no-wait", "--once", "k", "-m", TEXT];
+    let code = send_around(&fleet, &args, || {
+        fleet.tmux(&["copy-mode", "-t", &window]);
+    });
+    assert_eq!(code, 7);
+    let rows = audit(&fleet, &["--window", "w1"]);
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!((&rows[0]["outcome"], rows[0]["checked"].is_object()), (&"refused".into(), true));
+    assert!(rows[0]["why"].as_str().unwrap().starts_with("copy-mode: "), "{rows:#?}");
+    assert_eq!(bytes(&fleet, "w1"), "");
+    fleet.tmux(&["send-keys", "-t", &window, "-X", "cancel"]);
+    assert_eq!(fleet.ng(&args).0, 0);
+    assert_complete(&fleet, "w1");
+}
+
+#[test]
+fn the_shell_of_an_agent_that_ended_right_before_the_act_gets_nothing() {
+    let fleet = Fleet::new();
+    // As a person starts an agent: from a shell, which is there again when it ends, below what it has drawn.
+    fleet.tmux(&["new-window", "-d", "-t", "nexus:", "-n", "w1", "env -i PS1=shell: PATH=/usr/bin:/bin HOME=/ sh -i"]);
+    let window = fleet.window("w1");
+    fleet.wait("the shell", || fleet.screen("w1").contains("shell:"));
+    let log = fleet.root().join("w1.log");
+    let agent = format!(
+        "{} demo agent --inline --root {} --log {}",
+        env!("CARGO_BIN_EXE_ng"),
+        fleet.root().display(),
+        log.display()
+    );
+    fleet.tmux(&["send-keys", "-t", &window, "-l", &agent]);
+    fleet.tmux(&["send-keys", "-t", &window, "Enter"]);
+    fleet.wait("the agent", || fleet.screen("w1").contains('\u{276f}'));
+    assert_eq!(fleet.ng(&["send", "w1", "-m", TEXT]).0, 0, "while it runs");
+    assert_eq!(audit(&fleet, &["--kind", "paste"])[0]["checked"]["no_shell"], true);
+    let code = send_around(&fleet, &["send", "w1", "--no-wait", "-m", "touch one\ntouch two\ntouch three"], || {
+        let pid = fleet.log("w1")[0]["pid"].as_i64().unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        fleet.wait("the shell again", || {
+            fleet.tmux(&["display-message", "-p", "-t", &window, "#{pane_current_command}"]) == "sh"
+        });
+    });
+    assert!(fleet.screen("w1").contains('\u{276f}'), "the box still stands there: {}", fleet.screen("w1"));
+    assert_eq!(code, 7);
+    let rows = audit(&fleet, &["--outcome", "refused"]);
+    assert!(rows.len() == 1 && rows[0]["why"].as_str().unwrap().starts_with("changed: "), "{rows:#?}");
 }

@@ -43,7 +43,7 @@ fn clients(server: &TestTmux) -> Vec<String> {
 async fn guarded(server: &TestTmux, pane: PaneId, act: Act) -> GuardedAct {
     let view = client(server).view().await.unwrap();
     let pid = server.pane_pid(pane);
-    GuardedAct { server: view.server, pane, pid, require: vec![], rows: vec![], refuse: vec![], act }
+    GuardedAct { server: view.server, pane, pid, require: vec![], rows: vec![], refuse: vec![], no_shell: false, act }
 }
 
 fn paste(text: &str) -> Act {
@@ -495,8 +495,16 @@ async fn a_pane_that_dies_at_any_moment_never_takes_the_server_with_it() {
         // The program ends between nought and twenty milliseconds after its window opened.
         let pane = server.new_window("r", &format!("sleep 0.0{:02}", round % 20));
         let (server_id, pid) = (view.server.clone(), server.pane_pid(pane));
-        let act =
-            GuardedAct { server: server_id, pane, pid, require: vec![], rows: vec![], refuse: vec![], act: paste("x") };
+        let act = GuardedAct {
+            server: server_id,
+            pane,
+            pid,
+            require: vec![],
+            rows: vec![],
+            refuse: vec![],
+            no_shell: false,
+            act: paste("x"),
+        };
         outcomes.push(client.act(&act).await.unwrap());
         outcomes.push(client.act(&act).await.unwrap());
         server.run(&["kill-pane", "-t", &pane.to_string()]);

@@ -228,6 +228,7 @@ fn details(row: &Row, now: &Now) -> Vec<String> {
     }
     if let Some(checked) = &row.checked {
         let mut what = vec![format!("process {}, not dead, no tmux mode, not synchronised", checked.pid)];
+        what.extend(checked.no_shell.then(|| "no shell in front".to_owned()));
         what.extend(checked.texts.iter().map(|text| format!("on its screen {text:?}")));
         what.extend(checked.rows.iter().map(|row| format!("the whole row {row:?}")));
         lines.push(format!("checked:  {}", what.join("; ")));

@@ -67,14 +67,16 @@ pub(super) async fn enter<T: Tmux>(out: &Outside<T>, record: &mut Record, on: On
 /// Checks and acts in one server-side command list, and says what became of it in the machine's words.
 async fn act<T: Tmux>(out: &Outside<T>, record: &mut Record, on: On, act: Act, may_wait: bool) -> Happened {
     let On { key, pid, texts, rows } = on;
-    let checked = Checked { pid, texts: texts.clone(), rows: rows.clone() };
+    let no_shell = record.shell_behind;
+    let checked = Checked { pid, no_shell, texts: texts.clone(), rows: rows.clone() };
     let what = what(&act);
     let word = what.kind();
     let Some(id) = record.begin(out, (&key.server, Some(key.pane)), (Some(checked), what), may_wait) else {
         return Happened::Refused(Hold::NoJournal);
     };
     fault::point("before-act");
-    let guarded = GuardedAct { server: key.server, pane: key.pane, pid, require: texts, rows, refuse: Vec::new(), act };
+    let guarded =
+        GuardedAct { server: key.server, pane: key.pane, pid, require: texts, rows, refuse: Vec::new(), no_shell, act };
     let answer = out.tmux.act(&guarded).await;
     fault::point("after-act");
     match &answer {

@@ -65,6 +65,8 @@ pub(super) struct Record {
     window: WindowName,
     /// The screen of the last look, as long as nothing was done since.
     seen: Option<Vec<String>>,
+    /// At the last look a shell waited behind the agent.
+    pub(super) shell_behind: bool,
     /// Screens that were written for this record.
     kept: Vec<ScreenId>,
     /// Acts of which nothing was said yet that was seen afterwards.
@@ -75,7 +77,7 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(warrant: Warrant, window: WindowName) -> Self {
-        Self { warrant, window, seen: None, kept: Vec::new(), open: Vec::new(), pane: None }
+        Self { warrant, window, seen: None, shell_behind: false, kept: Vec::new(), open: Vec::new(), pane: None }
     }
 
     /// The key under which this is pasted at most once.
@@ -92,8 +94,9 @@ impl Record {
     }
 
     /// Takes in a look at the pane.
-    pub(super) fn saw(&mut self, rows: &[String]) {
+    pub(super) fn saw(&mut self, rows: &[String], shell_behind: bool) {
         self.seen = Some(rows.to_vec());
+        self.shell_behind = shell_behind;
     }
 
     /// Whether anything was tried.
@@ -164,7 +167,7 @@ impl Record {
             let request = CaptureRequest { pane, rows: None, styled: false };
             let answer = out.tmux.capture(&[request]).await.ok().and_then(|mut answers| answers.pop());
             if let Some(Capture::Rows(rows)) = answer {
-                self.saw(&rows);
+                self.seen = Some(rows);
             }
         }
         self.observed(out, &says(outcome));

@@ -95,7 +95,7 @@ async fn steps<T: Tmux>(
             Step::Look => match typist.look(out, letter, delivery.is_before_paste()).await {
                 Ok(target) => {
                     if let Target::Present(seen) = &target {
-                        record.saw(&seen.screen);
+                        record.saw(&seen.screen, seen.shell_behind);
                     }
                     Happened::Seen(target)
                 }

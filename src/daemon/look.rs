@@ -104,6 +104,7 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
         key: PaneKey { server: view.server.clone(), pane: facts.pane },
         pid,
         agent_pid: process.agent_pid,
+        shell_behind: process.shell_behind,
         synchronized: facts.synchronized,
         in_mode: facts.in_mode,
         verdict,

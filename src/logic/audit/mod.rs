@@ -167,6 +167,9 @@ impl What {
 pub struct Checked {
     /// The process that the pane runs.
     pub pid: u32,
+    /// That no shell is in front.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_shell: bool,
     /// Texts on its screen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,

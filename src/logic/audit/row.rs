@@ -184,7 +184,7 @@ mod tests {
             cause: Cause::Report { nonce: "a1b2c3".into() },
             what,
             place: Place { window: format!("w{pane}"), server: None, pane: Some(PaneId::new(pane)) },
-            checked: Some(Checked { pid: 42, texts: vec!["x".into()], rows: vec![] }),
+            checked: Some(Checked { pid: 42, no_shell: false, texts: vec!["x".into()], rows: vec![] }),
             before: Some(ScreenId("00ff".into())),
         }
     }

@@ -29,6 +29,8 @@ pub struct Seen {
     pub pid: u32,
     /// The agent's own process, where it is known.
     pub agent_pid: Option<u32>,
+    /// Whether a shell takes the keys when the agent ends.
+    pub shell_behind: bool,
     /// Whether the window's panes are synchronised.
     pub synchronized: bool,
     /// Whether a tmux mode is open.
@@ -229,6 +231,7 @@ pub(crate) mod tests {
             key: PaneKey { server: ServerId { socket: "/tmp/s".into(), pid: 7, start_s: 1 }, pane: PaneId::new(3) },
             pid: 42,
             agent_pid: Some(43),
+            shell_behind: false,
             synchronized: false,
             in_mode: false,
             verdict,

@@ -173,6 +173,8 @@ pub struct GuardedAct {
     pub rows: Vec<String>,
     /// Texts of which none may be on the visible screen.
     pub refuse: Vec<String>,
+    /// No shell may be in front: one waits behind the agent, and would run what is typed when that has ended.
+    pub no_shell: bool,
     /// The act.
     pub act: Act,
 }
@@ -207,8 +209,8 @@ pub enum ActRefusal {
     /// Another tmux server answers on the socket.
     #[error("another tmux server answers on the socket")]
     OtherServer,
-    /// A required text is not on the screen, or a refused one is.
-    #[error("the screen is no longer what was checked")]
+    /// A required text is not on the screen, or a refused one is, or a shell is in front.
+    #[error("the screen, or the program in front, is no longer what was checked")]
     ScreenChanged,
 }
 
