@@ -33,18 +33,14 @@ impl Edges {
     /// Counts a failure; whether it is another than the last one.
     fn is_news(&self, topic: &'static str, why: String) -> bool {
         let mut all = self.0.borrow_mut();
-        match all.get_mut(topic) {
-            Some(failing) => {
-                failing.times += 1;
-                let is_other = failing.why != why;
-                failing.why = why;
-                is_other
-            }
-            None => {
-                all.insert(topic, Failing { why, times: 1 });
-                true
-            }
-        }
+        let Some(failing) = all.get_mut(topic) else {
+            all.insert(topic, Failing { why, times: 1 });
+            return true;
+        };
+        failing.times += 1;
+        let is_other = failing.why != why;
+        failing.why = why;
+        is_other
     }
 }
 
