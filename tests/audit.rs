@@ -160,7 +160,7 @@ fn an_act_that_was_cut_off_is_unknown_and_says_who_ended() {
             let rows = audit(&fleet, &["--window", window, "--outcome", "unknown"]);
             assert_eq!(rows.len(), 1, "{place}: {rows:#?}");
             assert_eq!((&rows[0]["why"], &rows[0]["what"]["kind"]), (&who.into(), &"paste".into()), "{place}");
-            fleet.wait(place, || !bytes(&fleet, window).is_empty() == typed);
+            fleet.wait(place, || bytes(&fleet, window).is_empty() != typed);
         }
         // The next watcher settles it, and says that this is what it does.
         fleet.watch();
