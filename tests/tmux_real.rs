@@ -419,7 +419,8 @@ async fn pastes_at_once_never_cross() {
     }
     senders.await;
     for (number, (_, file)) in receivers.iter().enumerate() {
-        let expected: String = (0..50).map(|round| format!("{START}{}{END}", text(number, round))).collect();
+        let expected: Vec<String> = (0..50).map(|round| format!("{START}{}{END}", text(number, round))).collect();
+        let expected = expected.concat();
         assert_eq!(received(file, expected.len()).await, expected);
     }
     assert_eq!(server.run(&["list-buffers"]), "");
