@@ -190,6 +190,8 @@ async fn unchanged(screens: Vec<Live>) {
     let dir = tempfile::tempdir().unwrap();
     let env: BTreeMap<String, String> = BTreeMap::new();
     let out = Outside {
+        audit: nexus_watcher::daemon::audit::Audit::default(),
+        edges: nexus_watcher::daemon::edges::Edges::default(),
         tmux: Saved { screens, captures: Cell::new(0) },
         clock: Clock::System,
         state: StateDir::new(dir.path()),

@@ -28,6 +28,8 @@ fn seen(verdict: PaneVerdict, in_mode: bool) -> Seen {
         verdict,
         composer: Some(Composer::default()),
         outside: Vec::new(),
+        screen: Vec::new(),
+        shell_behind: false,
         busy: BusyPaste::Queue,
         vi_guard: false,
         composer_mark: None,

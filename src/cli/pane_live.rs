@@ -10,7 +10,9 @@ use super::pane_explain::Explain;
 use crate::agents::Profiles;
 use crate::config::resolved::Settings;
 use crate::daemon::Outside;
+use crate::daemon::audit::Audit;
 use crate::daemon::board::Board;
+use crate::daemon::edges::Edges;
 use crate::daemon::explain::{self, Explained};
 use crate::daemon::observe::{self, Observer};
 use crate::logic::emit::clean;
@@ -151,6 +153,8 @@ pub(super) fn lasting_outside(settings: Settings, profiles: Profiles) -> anyhow:
     observer.replace(profiles);
     let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
     Ok(Outside {
+        audit: Audit::default(),
+        edges: Edges::default(),
         tmux: TmuxClient::new(socket, None),
         clock: Clock::System,
         state: StateDir::new(&settings.state_dir),

@@ -17,7 +17,9 @@ use crate::cli::render;
 use crate::config::live::{Live, Origins};
 use crate::config::load::{self, Flag, Loaded};
 use crate::config::resolved::Settings;
+use crate::daemon::audit::Audit;
 use crate::daemon::board::Board;
+use crate::daemon::edges::Edges;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Ended, Outside, Run};
 use crate::logic::degraded::Mode;
@@ -281,6 +283,8 @@ impl Service<'_> {
         let mut tmux_events = tmux.events();
         let waker = Rc::clone(&wake);
         let outside = Outside {
+            audit: Audit::default(),
+            edges: Edges::default(),
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),

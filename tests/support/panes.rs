@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use nexus_watcher::agents::Profiles;
 use nexus_watcher::config::resolved::Settings;
+use nexus_watcher::daemon::audit::Audit;
 use nexus_watcher::daemon::board::Board;
+use nexus_watcher::daemon::edges::Edges;
 use nexus_watcher::daemon::{Outside, observe};
 use nexus_watcher::logic::ids::PaneId;
 use nexus_watcher::logic::pane::{PaneVerdict, State};
@@ -82,6 +84,8 @@ impl Scene {
         let dir = server.path("nexus");
         let env: BTreeMap<String, String> = BTreeMap::new();
         let out = Outside {
+            audit: Audit::default(),
+            edges: Edges::default(),
             tmux: TmuxClient::new(server.socket(), None).without_control(),
             clock: Clock::System,
             state: StateDir::new(dir.join("monitor/.state")),

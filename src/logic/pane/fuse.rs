@@ -69,6 +69,9 @@ pub struct ProcessFacts {
     pub unclear: Option<Unclear>,
     /// Whether the foreground is a shell that waits.
     pub shell: bool,
+    /// Whether a shell waits behind the agent: it takes the keys when the agent ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shell_behind: bool,
     /// What else is alive under the pane (a launcher, a build), or where it leads: `Gone` is then no proof that nothing
     /// runs.
     pub other: Option<String>,

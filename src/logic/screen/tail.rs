@@ -40,7 +40,9 @@ pub(super) fn without_nudges(layout: &Layout, rows: &[String], end: usize) -> us
 /// The conversation of a ruled screen: where its blocks begin, though the terminal may have broken off rows.
 #[derive(Clone, Copy)]
 struct Blocks<'a> {
+    /// How the program draws.
     layout: &'a Layout,
+    /// The screen.
     rows: &'a [String],
     /// Columns that a row fills if the terminal broke it: those of the line that ends the conversation; 0 where none is
     /// drawn.
