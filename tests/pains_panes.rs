@@ -102,8 +102,8 @@ fn p25_ten_blocked_panes_are_one_notice_also_after_a_restart() {
     }
     // They have been at rest since long before.
     let since = chrono::Utc::now().timestamp() - 7200;
-    let anchors: String = windows.iter().map(|window| format!("{window}\t{since}\n")).collect();
-    fs::write(fleet.state("engagement-log.tsv"), anchors).unwrap();
+    let anchors: Vec<String> = windows.iter().map(|window| format!("{window}\t{since}")).collect();
+    fs::write(fleet.state("engagement-log.tsv"), anchors.join("\n") + "\n").unwrap();
     fleet.watch();
     fleet.wait("the blocked panes to be told", || !named_in(&fleet, &windows).is_empty() && !fleet.is_pending());
     fleet.kill_watcher();
