@@ -1,11 +1,7 @@
 //! What other tools read wrong on screens (section A of the reported pains), tried on a private tmux server: real panes
 //! that show what a user reported, and the real observer. `docs/coverage.md` lists the reports.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a failure is a panic, and shells draw the screens"
-)]
+#![expect(clippy::unwrap_used, reason = "a failure is a panic")]
 
 mod support {
     pub(crate) mod panes;
@@ -69,10 +65,14 @@ const TRUST: &str = "Quick safety check: Is this a project you created or one yo
                      folder\n\nEnter to confirm · Esc to cancel\n";
 const LIMIT: &str = "⎿ You've hit your session limit · resets 8pm (Asia/Tokyo)";
 
+/// Every line of a text behind this.
+fn indented(by: &str, text: &str) -> String {
+    text.lines().flat_map(|line| [by, line, "\n"]).collect()
+}
+
 /// Below a line across the screen, as the program draws a dialog.
 fn ruled(width: u16, text: &str) -> String {
-    let body: String = text.lines().map(|line| format!(" {line}\n")).collect();
-    format!("{}\n{body}", "─".repeat(width.into()))
+    format!("{}\n{}", "─".repeat(width.into()), indented(" ", text))
 }
 
 /// Looks until every pane is what it should be, or the time is up; the rest is named.
@@ -153,11 +153,8 @@ async fn p02_a_box_that_is_drawn_all_the_time_is_no_end_of_a_turn() {
 #[tokio::test]
 async fn p03_quoted_spinners_and_a_footer_that_always_names_the_key_are_no_turn() {
     let mut scene = Scene::aged(100);
-    let quoted: String = (0..15)
-        .map(|n| {
-            format!("  ✻ Brewing… ({n}s · ↓ 340 tokens · esc to interrupt)\n✢ Stewing… (esc to interrupt · ctrl+t)\n")
-        })
-        .collect();
+    let old = "  ✻ Brewing… (7s · ↓ 340 tokens · esc to interrupt)\n✢ Stewing… (esc to interrupt · ctrl+t)\n";
+    let quoted = old.repeat(15);
     let above = format!("{quoted}\n● Those were the old lines.\n\n{FINISHED}");
     let plain = scene.show("plain", &with_box(&above, "? for shortcuts"));
     scene.expect(plain, State::Idle, "").await;
@@ -221,7 +218,7 @@ fn hook(scene: &Scene, window: &str, pane: PaneId, state: &str, age_s: i64) {
     let text = format!(
         r#"{{"state":"{state}","last_activity":{at},"event":"UserPromptSubmit","window":"{window}","pane":"{pane}"}}"#
     );
-    let path = scene.out.state.at(&format!("heartbeat/{window}.json"));
+    let path = scene.out.state.at(format!("heartbeat/{window}.json"));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
@@ -305,7 +302,7 @@ async fn p15_quoted_dialogs_are_text() {
     let mut expected = Vec::new();
     for (name, quoted) in [("perm", PERMISSION), ("ask", QUESTION), ("trust", TRUST), ("limit", LIMIT)] {
         for (how, indent) in [("flush", ""), ("indented", "  ")] {
-            let quoted: String = quoted.lines().map(|line| format!("{indent}{line}\n")).collect();
+            let quoted = indented(indent, quoted);
             let above = format!("● The file says:\n\n{quoted}\n● That is all.\n\n{FINISHED}");
             let pane = scene.show(&format!("{name}-{how}"), &with_box(&above, "? for shortcuts"));
             expected.push((pane, format!("{name} {how}"), State::Idle));
