@@ -62,7 +62,7 @@ fn the_gate_is_shut_wherever_the_label_forbids_typing() {
                 dead: Some(false),
                 in_mode: Some(in_mode),
                 title: Some(text("pane_title")),
-                version: None,
+                ..ScreenFacts::default()
             };
             let capture = Capture::from_bytes(&std::fs::read(file.with_extension("ansi")).unwrap());
             let profile = profiles.get(label["agent"].as_str().unwrap()).unwrap();

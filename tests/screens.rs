@@ -130,6 +130,29 @@ fn a_screen_of_unknown_origin_gets_no_unsafe_answer() {
 }
 
 #[test]
+fn a_box_of_codex_without_the_terminal_s_cursor_is_not_live() {
+    let profiles = Profiles::builtin().unwrap();
+    let (mut codex, mut open) = (0, 0);
+    for screen in screens() {
+        let profile = profiles.get(&screen.label.agent).unwrap();
+        let judge = |shown| {
+            let facts = ScreenFacts { cursor_shown: shown, ..screen.label.facts() };
+            judge_capture(profile, &facts, &screen.capture).state
+        };
+        let free = |state| matches!(state, State::Idle | State::AutosuggestOnly | State::UserTyping | State::Busy);
+        if screen.label.agent != "codex" {
+            assert_eq!(judge(Some(false)), judge(Some(true)), "{}", screen.name);
+            continue;
+        }
+        codex += 1;
+        assert!(!free(judge(Some(false))), "{}", screen.name);
+        assert_eq!(judge(None), judge(Some(true)), "{}", screen.name);
+        open += usize::from(free(judge(None)));
+    }
+    assert!(codex > 400 && open > 200, "{codex} {open}");
+}
+
+#[test]
 fn a_live_dialog_says_what_it_offers_and_what_enter_would_choose() {
     let profiles = Profiles::builtin().unwrap();
     let mut offered = 0;

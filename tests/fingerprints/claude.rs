@@ -279,7 +279,12 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
     ("claude-login", &["Select login method:", "How do you want to sign in?"], &["Select a method:"]),
     (
         "claude-menu",
-        &["←/→ to switch · Esc to close", "Enter/Space to change · Esc to cancel", "↑/↓ to navigate"],
-        &["Esc to cancel", "Enter your name"],
+        &[
+            "←/→ to switch · Esc to close",
+            "Enter/Space to change · Esc to cancel",
+            "↑/↓ to navigate",
+            "←/→ tab switch · ↓ return · Esc cancel",
+        ],
+        &["Esc to cancel", "Enter your name", "Esc cancels it", "· Esc cancellation"],
     ),
 ];

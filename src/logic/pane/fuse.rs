@@ -398,6 +398,7 @@ mod tests {
             synchronized: false,
             alternate_on: true,
             cursor: (0, 0),
+            cursor_shown: true,
             size: (80, 24),
             history: 0,
             bell: false,

@@ -217,7 +217,13 @@ fn conversation_end(layout: &Layout, rows: &[String]) -> usize {
     let Some(lowest) = rows.iter().rposition(is_edge) else { return 0 };
     // One that is taller than the screen has its upper edge beyond it.
     let above = rows[..lowest].iter().rposition(is_edge).unwrap_or(0);
-    let is_talk = |row: &String| row.starts_with(|ch| layout.heads.contains(ch));
+    let is_sent = |row: &str| {
+        let label = cursor_column(layout, row).filter(|column| *column == 2);
+        label.is_some_and(|column| Kind::of(row, column) == Kind::Plain)
+    };
+    let is_talk = |row: &String| {
+        row.starts_with(|ch| layout.heads.contains(ch)) || row.trim_start().starts_with(layout.child) || is_sent(row)
+    };
     if rows[above..lowest].iter().any(is_talk) { lowest } else { above }
 }
 
