@@ -217,8 +217,7 @@ fn conversation_end(layout: &Layout, rows: &[String]) -> usize {
     let Some(lowest) = rows.iter().rposition(is_edge) else { return 0 };
     // One that is taller than the screen has its upper edge beyond it.
     let above = rows[..lowest].iter().rposition(is_edge).unwrap_or(0);
-    let is_talk = |row: &String| row.starts_with(|ch| layout.heads.contains(ch));
-    if rows[above..lowest].iter().any(is_talk) { lowest } else { above }
+    if rows[above..lowest].iter().any(|row| layout.has_sign(row)) { lowest } else { above }
 }
 
 /// The first row below the nearest line or frame above `from`; the whole screen if the dialog is taller than that.
