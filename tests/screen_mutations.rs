@@ -81,7 +81,9 @@ fn older_rows(screen: &Screen, rows: &[String]) -> usize {
         "claude" => ["❯", "●", "⏺", "✻", "☐", "←"].iter().any(|sign| row.starts_with(sign)),
         "codex" => ["›", "•", "■", "◦"].iter().any(|sign| row.starts_with(sign)),
         "gemini" => ["✦", "ℹ", "✕", " > "].iter().any(|sign| row.starts_with(sign)),
-        "qwen" => ["✦", "●", "✕", ">"].iter().any(|sign| row.strip_prefix("  ").is_some_and(|row| row.starts_with(sign))),
+        "qwen" => {
+            ["✦", "●", "✕", ">"].iter().any(|sign| row.strip_prefix("  ").is_some_and(|row| row.starts_with(sign)))
+        }
         "opencode" => row.trim_start().starts_with('▣'),
         _ => is_line(row),
     };

@@ -42,7 +42,10 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
     ),
     (
         "qwen-menu",
-        &["Select Model\nEnter to select, ↑↓ to navigate, Esc to close", "(Use Enter to select, Tab to configure scope)"],
+        &[
+            "Select Model\nEnter to select, ↑↓ to navigate, Esc to close",
+            "(Use Enter to select, Tab to configure scope)",
+        ],
         &["Press Esc", "Enter to select"],
     ),
 ];
