@@ -31,6 +31,7 @@ const AGENTS: &[(&str, &str, &str)] = &[
     ("opencode", "bin/opencode", "idle.sh"),
     ("aider", "bin/python3", "venv/bin/aider"),
     ("gemini", "bin/node", "lib/@google/gemini-cli/idle.sh"),
+    ("qwen", "bin/node", "lib/@qwen-code/qwen-code/idle.sh"),
 ];
 
 /// A capture: its text with escapes, and its size.

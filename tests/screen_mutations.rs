@@ -81,6 +81,9 @@ fn older_rows(screen: &Screen, rows: &[String]) -> usize {
         "claude" => ["❯", "●", "⏺", "✻", "☐", "←"].iter().any(|sign| row.starts_with(sign)),
         "codex" => ["›", "•", "■", "◦"].iter().any(|sign| row.starts_with(sign)),
         "gemini" => ["✦", "ℹ", "✕", " > "].iter().any(|sign| row.starts_with(sign)),
+        "qwen" => {
+            ["✦", "●", "✕", ">"].iter().any(|sign| row.strip_prefix("  ").is_some_and(|row| row.starts_with(sign)))
+        }
         "opencode" => row.trim_start().starts_with('▣'),
         _ => is_line(row),
     };
@@ -325,6 +328,11 @@ fn a_varied_screen_of_codex_is_read_as_before_or_not_at_all_3() {
 #[test]
 fn a_varied_screen_of_gemini_is_read_as_before_or_not_at_all() {
     check("gemini", 0, 1);
+}
+
+#[test]
+fn a_varied_screen_of_qwen_is_read_as_before_or_not_at_all() {
+    check("qwen");
 }
 
 #[test]
