@@ -200,36 +200,25 @@ pub enum ActRefusal {
     ScreenChanged,
 }
 
-/// What the watcher asks of a tmux server. Real: [`TmuxClient`]; simulated in tests.
+/// What the watcher asks of tmux. Real: [`TmuxClient`]; simulated in tests.
+///
+/// No method has a body here: a wrapper that forgot one would quietly fall back to the slower way.
 #[expect(async_fn_in_trait, reason = "one thread; the futures need not be Send")]
 pub trait Tmux {
     /// Lists every pane of every session with the server's identity, in one exchange.
     async fn view(&self) -> Result<TmuxView, TmuxError>;
 
-    /// The same with the panes of the windows of one name.
-    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
-        Ok(self.view().await?.of_window(window))
-    }
+    /// The same with the panes of the windows of one name. Without a cheaper way: [`TmuxView::of_window`].
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError>;
 
     /// Reads rows of panes, one answer a request, in request order.
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError>;
 
     /// Reads rows of panes while more questions turn up: what `reading` asks, in its order, each answer given back to it.
+    /// Without a way that streams: [`read_in_rounds`].
     ///
     /// Errors: as for [`Tmux::capture`]; what was given back so far is then not to be used.
-    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
-        reading.begin();
-        loop {
-            let asked: Vec<(usize, CaptureRequest)> = std::iter::from_fn(|| reading.next()).collect();
-            if asked.is_empty() {
-                return Ok(());
-            }
-            let requests: Vec<CaptureRequest> = asked.iter().map(|(_, request)| *request).collect();
-            for ((tag, request), capture) in asked.into_iter().zip(self.capture(&requests).await?) {
-                reading.take(tag, request, capture);
-            }
-        }
-    }
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError>;
 
     /// Checks and acts in one server-side command list. Never called but by `daemon::actuate`.
     ///
@@ -243,4 +232,21 @@ pub trait Tmux {
     ///         reported (the target). tmux clears a session's bells together or not at all.
     /// Errors: `Refused` if another window of the session rings too; that session's bells are left as they are.
     async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError>;
+}
+
+/// [`Tmux::read`] by rounds of [`Tmux::capture`], each with what the answers of the one before brought.
+///
+/// Errors: as for [`Tmux::capture`].
+pub async fn read_in_rounds(tmux: &impl Tmux, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+    reading.begin();
+    loop {
+        let asked: Vec<(usize, CaptureRequest)> = std::iter::from_fn(|| reading.next()).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let requests: Vec<CaptureRequest> = asked.iter().map(|(_, request)| *request).collect();
+        for ((tag, request), capture) in asked.into_iter().zip(tmux.capture(&requests).await?) {
+            reading.take(tag, request, capture);
+        }
+    }
 }
