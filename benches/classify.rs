@@ -135,7 +135,7 @@ impl Tmux for Saved {
     async fn view(&self) -> Result<TmuxView, TmuxError> {
         let server = ServerId { socket: "none".into(), pid: 1, start_s: 1 };
         let panes = (0..).take(self.screens.len()).map(pane_facts).collect();
-        Ok(TmuxView { server, version: "3.3a".into(), panes })
+        Ok(TmuxView::of_one(server, "3.3a", panes))
     }
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {

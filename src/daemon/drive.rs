@@ -161,7 +161,7 @@ async fn paste<T: Tmux>(
     journal: &mut impl Journal,
 ) -> Happened {
     let now = out.clock.now();
-    watch.begin(out);
+    watch.begin(out, &key);
     fault::point("before-journal");
     if let Err(error) = journal.intent(&key, pid, watch.transcript(), &now) {
         // Without a journal a crash could tell twice or lose; nothing is typed.

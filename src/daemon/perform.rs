@@ -75,11 +75,15 @@ fn add_rows(state: &StateDir, path: &str, rows: &[String]) -> io::Result<()> {
     files::write_atomic(&path, text.as_bytes(), Durability::Durable)
 }
 
-/// Clears bells, unless another server answers by now: there the same ids are other windows, whose bells nobody told.
+/// Clears bells on the server where they were told, whatever number it has by now; not if another server answers in its
+/// place, where the same ids are other windows, whose bells nobody told.
 async fn clear_bells<T: Tmux>(tmux: &T, server: &ServerId, windows: &[WindowId]) {
     let cleared = match tmux.view().await {
-        Ok(view) if view.server == *server => tmux.clear_bells(windows).await,
-        Ok(_) => return,
+        Ok(view) => {
+            let Some(number) = view.number_of(server) else { return };
+            let windows: Vec<WindowId> = windows.iter().map(|window| window.on(number)).collect();
+            tmux.clear_bells(&windows).await
+        }
         Err(error) => Err(error),
     };
     if let Err(error) = cleared {

@@ -24,4 +24,5 @@ pub mod signal;
 pub mod snapshot;
 pub mod text;
 pub mod time;
+pub mod view;
 pub mod worker;

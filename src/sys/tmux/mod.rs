@@ -15,11 +15,14 @@ mod framer;
 mod guard;
 mod oneshot;
 mod parse;
+mod servers;
+mod slot;
 
 pub use client::TmuxClient;
 pub use framer::TmuxEvent;
 pub use oneshot::{Socket, check_installed};
 pub use parse::version_is_supported;
+pub use servers::Servers;
 
 /// Why tmux could not be asked or did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +72,12 @@ pub enum TmuxError {
         /// Why it may not.
         why: String,
     },
+    /// Of several servers, none answered; not all of them are known to be absent.
+    #[error("no tmux server answers: {why}")]
+    NoneAnswers {
+        /// What each of them came to.
+        why: String,
+    },
     /// The answer could not be understood.
     #[error("could not read tmux's answer to {doing}: {why}")]
     Malformed {
@@ -84,6 +93,15 @@ impl TmuxError {
     /// can't repeat it.
     pub fn typed_nothing(&self) -> bool {
         guard::typed_nothing(self)
+    }
+
+    /// The same for people who have several servers: with the socket that it is about.
+    pub fn says_of(&self, socket: &str) -> String {
+        match self {
+            // These name it already, or are about none.
+            Self::NoServer { .. } | Self::NoneAnswers { .. } | Self::NotInstalled => self.to_string(),
+            _ => format!("{socket}: {self}"),
+        }
     }
 }
 
@@ -107,7 +125,7 @@ pub enum Capture {
     Gone,
 }
 
-/// Who reads many screens and does its work on each while tmux is busy with the next ones.
+/// Who reads many screens of one server and does its work on each while tmux is busy with the next ones.
 pub trait Reading {
     /// Starts over. Answers that were taken before may have been false (a control client that failed midway) and are
     /// dropped.

@@ -241,7 +241,7 @@ impl Machine {
                 }));
             }
         }
-        Ok(TmuxView { server: server.id.clone(), version: "3.5a".into(), panes })
+        Ok(TmuxView::of_one(server.id.clone(), "3.5a", panes))
     }
 
     fn capture(&mut self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
