@@ -10,6 +10,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use fleet::Fleet;
+use nexus_watcher::sys::tmux::{Servers, Tmux as _, TmuxClient};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -165,6 +166,23 @@ fn reports_reach_the_target_on_its_server_and_bells_are_cleared_where_they_were_
     assert_untouched(&two.b, "w1");
     // Each pane's past is in a file of its own.
     assert!(two.a.state("panes/1.json").exists() && two.a.state("panes/1-1.json").exists());
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_waited_for_a_moment_only() {
+    let two = Two::new();
+    let sockets = [two.a.socket().to_owned(), two.b.socket().to_owned()];
+    let servers = Servers::of_sockets(&sockets, |socket| TmuxClient::new(socket, None));
+    let both = servers.view().await.unwrap();
+    let _stopped = Stopped::stop(two.second());
+    // The client's own deadline is four seconds.
+    for (look, within) in [3000, 2000, 2000, 2000].into_iter().enumerate() {
+        let began = Instant::now();
+        let view = servers.view().await.unwrap();
+        assert!(began.elapsed() < Duration::from_millis(within), "look {look}: {:?}", began.elapsed());
+        assert_eq!((view.silence(0), view.silence(1).is_some()), (None, true));
+        assert_eq!(view.panes.len(), both.panes.len(), "what it listed last stays");
+    }
 }
 
 #[test]

@@ -30,14 +30,11 @@ impl Past {
     /// What is known of a pane that was not seen before.
     pub(super) fn begin(state: &StateDir, key: PaneKey, facts: &PaneFacts) -> Self {
         // A record that can't be read is of no more use than none.
-        let record = pane_history::read(state, &key).ok().flatten();
-        // The same pane may have had another number.
-        let record = record.map(|record| Record { key: key.clone(), ..record }).unwrap_or_else(|| Record {
-            key,
-            window: facts.window_name.clone(),
-            transitions: History::default(),
-            silent: None,
-        });
+        let record = match pane_history::read(state, &key).ok().flatten() {
+            // The same pane may have had another number.
+            Some(record) => Record { key, ..record },
+            None => Record { key, window: facts.window_name.clone(), transitions: History::default(), silent: None },
+        };
         Self { record, steady: steady::Memory::default(), silence: None, is_unwritten: false }
     }
 

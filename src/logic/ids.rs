@@ -135,6 +135,7 @@ pub struct PaneKey {
 }
 
 impl PaneKey {
+    /// What tells it from every other pane.
     fn identity(&self) -> (&ServerId, u32) {
         (&self.server, self.pane.number())
     }

@@ -335,7 +335,7 @@ fn listen(tmux: &Servers<TmuxClient>, wake: &Rc<tokio::sync::Notify>) -> impl Fu
             }
         }))
         .await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

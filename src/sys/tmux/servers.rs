@@ -112,7 +112,7 @@ impl<T: Tmux + 'static> Tmux for Servers<T> {
         let asked = of_server.into_iter().filter_map(|(number, places)| Some((self.slot(number)?, places)));
         let answers = join::all(asked.map(async |(slot, places)| {
             let raw: Vec<CaptureRequest> =
-                places.iter().filter_map(|at| requests.get(*at)).map(|request| request.raw()).collect();
+                places.iter().filter_map(|at| requests.get(*at)).map(CaptureRequest::raw).collect();
             let captures = slot.within(READING, slot.client.capture(&raw)).await?;
             Ok::<_, TmuxError>((places, captures))
         }))
