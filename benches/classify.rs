@@ -48,8 +48,12 @@ impl Live {
         let saved = SavedScreen::from_bytes(&screen.ansi);
         let wanted = pane::wanted_style(profile, &rows(&screen.plain));
         let styled = wanted.map(|(first, last)| (first, (saved.styled(first, last).join("\n") + "\n").into_bytes()));
-        let facts =
-            ScreenFacts { dead: Some(false), in_mode: Some(false), title: Some(screen.title.clone()), version: None };
+        let facts = ScreenFacts {
+            dead: Some(false),
+            in_mode: Some(false),
+            title: Some(screen.title.clone()),
+            ..ScreenFacts::default()
+        };
         Self { plain: screen.plain.clone(), styled, facts }
     }
 
@@ -187,6 +191,7 @@ fn pane_facts(number: u32) -> PaneFacts {
         synchronized: false,
         alternate_on: false,
         cursor: (0, 0),
+        cursor_shown: true,
         size: (200, 50),
         history: 0,
         bell: false,
@@ -200,6 +205,8 @@ async fn unchanged(screens: Vec<Live>) {
     let dir = tempfile::tempdir().unwrap();
     let env: BTreeMap<String, String> = BTreeMap::new();
     let out = Outside {
+        audit: nexus_watcher::daemon::audit::Audit::default(),
+        edges: nexus_watcher::daemon::edges::Edges::default(),
         tmux: Saved { screens, captures: Cell::new(0) },
         clock: Clock::System,
         state: StateDir::new(dir.path()),

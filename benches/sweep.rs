@@ -96,6 +96,8 @@ fn world(server: &Server) -> World {
     let env: BTreeMap<String, String> = BTreeMap::new();
     let dir = server.path("nexus");
     Outside {
+        audit: nexus_watcher::daemon::audit::Audit::default(),
+        edges: nexus_watcher::daemon::edges::Edges::default(),
         tmux: Counting { inner: TmuxClient::new(Socket::Path(server.socket()), None), asked: RefCell::default() },
         clock: Clock::System,
         state: StateDir::new(dir.join("monitor/.state")),

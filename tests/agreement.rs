@@ -38,6 +38,8 @@ struct Saved {
     path: PathBuf,
     agent: String,
     title: String,
+    /// Whether the cursor was shown.
+    cursor: bool,
     size: (u16, u16),
 }
 
@@ -58,7 +60,9 @@ fn captures() -> Vec<Saved> {
             let number = |key: &str| u16::try_from(label[key].as_u64().unwrap()).unwrap();
             let agent = label["agent"].as_str().unwrap().to_owned();
             let title = label["tmux"]["pane_title"].as_str().unwrap().to_owned();
-            found.push(Saved { size: (number("cols"), number("rows")), agent, title, path });
+            // Older captures say nothing of the cursor; of those none is hidden that should be shown.
+            let cursor = label["tmux"]["cursor_flag"].as_str() != Some("0");
+            found.push(Saved { size: (number("cols"), number("rows")), agent, title, cursor, path });
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -117,7 +121,8 @@ impl Nexus {
         fs::write(&shown, text).unwrap();
         let (_, exe, script) = AGENTS.iter().find(|(agent, ..)| *agent == saved.agent).unwrap();
         let line = format!(
-            "printf '\\033[?25l\\033]2;%s\\033\\\\' '{}'; cat {}; stty -echo; exec {} {}",
+            "printf '\\033[?25{}\\033]2;%s\\033\\\\' '{}'; cat {}; stty -echo; exec {} {}",
+            if saved.cursor { 'h' } else { 'l' },
             saved.title.replace('\'', ""),
             shown.display(),
             self.dir.path().join(exe).display(),
@@ -213,7 +218,7 @@ fn live_and_saved_screens_get_the_same_verdict() {
             let capture = Capture::from_bytes(&fs::read(&saved.path).unwrap());
             let offline = {
                 let title = Some(saved.title.replace('\'', ""));
-                let facts = ScreenFacts { title, ..ScreenFacts::default() };
+                let facts = ScreenFacts { title, cursor_shown: Some(saved.cursor), ..ScreenFacts::default() };
                 pane::judge_capture(profiles.get(&saved.agent).unwrap(), &facts, &capture)
             };
             let offline = serde_json::to_value(offline).unwrap();

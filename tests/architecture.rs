@@ -175,6 +175,7 @@ fn keys_and_pastes_have_one_call_site_each() {
     assert_eq!(both.into_iter().collect::<Vec<_>>(), ["src/sys/tmux/guard.rs"]);
     // Only the actuator asks tmux to act.
     assert_eq!(holders(".act(&"), ["src/daemon/actuate.rs"]);
+    assert_eq!(holders("tmux.clear_bells("), ["src/daemon/actuate.rs"]);
 }
 
 #[test]

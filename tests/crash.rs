@@ -16,7 +16,7 @@ const SIGNAL: &str = "0a1b2c3d4e5f";
 const OTHER: &str = "00000000000a";
 
 /// Where a kill leaves our text unsent in the box before its fold was written down.
-const UNPROVEN_FOLD: [&str; 2] = ["after-paste", "before-fold"];
+const UNPROVEN_FOLD: [&str; 3] = ["after-act", "after-paste", "before-fold"];
 
 /// The texts that told of a signal.
 fn told(fleet: &Fleet, fingerprint: &str) -> Vec<String> {

@@ -43,7 +43,7 @@ fn wait_cycles(fleet: &Fleet) {
 
 #[test]
 fn on_a_full_disk_nothing_is_typed_and_it_goes_on_when_there_is_space() {
-    for place in ["before-archive", "before-journal"] {
+    for place in ["before-archive", "before-journal", "after-journal"] {
         let fleet = start(&format!("{place}=stop"));
         fleet.wait_stopped();
         set_full(&fleet, true);

@@ -28,6 +28,8 @@ fn seen(verdict: PaneVerdict, in_mode: bool) -> Seen {
         verdict,
         composer: Some(Composer::default()),
         outside: Vec::new(),
+        screen: Vec::new(),
+        shell_behind: false,
         busy: BusyPaste::Queue,
         vi_guard: false,
         composer_mark: None,
@@ -60,7 +62,7 @@ fn the_gate_is_shut_wherever_the_label_forbids_typing() {
                 dead: Some(false),
                 in_mode: Some(in_mode),
                 title: Some(text("pane_title")),
-                version: None,
+                ..ScreenFacts::default()
             };
             let capture = Capture::from_bytes(&std::fs::read(file.with_extension("ansi")).unwrap());
             let profile = profiles.get(label["agent"].as_str().unwrap()).unwrap();

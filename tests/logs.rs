@@ -63,3 +63,25 @@ fn a_log_that_cannot_be_written_is_told_elsewhere_and_comes_back() {
         !status().1.contains("log-unwritable") && fs::read_to_string(fleet.state("watcher.log")).is_ok()
     });
 }
+
+#[test]
+fn a_failure_that_lasts_is_said_once_and_once_when_it_is_over() {
+    let mut fleet = Fleet::new();
+    fleet.orchestrator(&fleet.hooks("orchestrator"));
+    fs::create_dir_all(fleet.state("delivery")).unwrap();
+    fs::write(fleet.state("delivery/locks"), "a file in its place").unwrap();
+    fleet.decide("keeper", "0a1b2c3d4e5f");
+    fleet.watch();
+    let refused = || {
+        let text = fs::read_to_string(fleet.state("paste-deferral/orchestrator")).unwrap_or_default();
+        text.split_once('\t').map_or(0, |(count, _)| count.parse::<u32>().unwrap())
+    };
+    fleet.wait("several refusals", || refused() >= 4);
+    let said = |what: &str| fs::read_to_string(fleet.state("watcher.log")).unwrap().matches(what).count();
+    let over = "it works again topic=\"pane-lock\"";
+    assert_eq!((said("the lock of the pane can't be taken"), said(over)), (1, 0));
+    fs::remove_file(fleet.state("delivery/locks")).unwrap();
+    fleet.wait("the news", || !fleet.submitted("orchestrator").is_empty());
+    fleet.wait("the end to be said", || said("pane-lock") >= 2);
+    assert_eq!((said("the lock of the pane can't be taken"), said(over)), (1, 1));
+}

@@ -65,7 +65,7 @@ const FORMS: &[(&str, &str)] = &[
 
 /// Files that are ours alone, of which the original tools know nothing.
 const OURS: &[&str] =
-    &["emits.jsonl", "delivery/", "receipts/", "logs/", "config-in-force.json", "degraded.json", "panes/"];
+    &["audit/", "emits.jsonl", "delivery/", "receipts/", "logs/", "config-in-force.json", "degraded.json", "panes/"];
 
 /// Every file below a directory, by its path in it.
 fn files_below(dir: &Path, prefix: &str, into: &mut Vec<(String, Vec<u8>)>) {

@@ -1,8 +1,6 @@
 //! Who runs in a pane: real programs on a private tmux server, under the names, wrappers and ends that other tools took
 //! for something else. The screens are drawn by copies of ordinary programs under an agent's name.
 
-#![expect(clippy::unwrap_used, reason = "a failure is a panic")]
-
 mod support {
     pub(crate) mod panes;
     pub(crate) mod tmux;

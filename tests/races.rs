@@ -13,7 +13,7 @@ use fleet::Fleet;
 
 const SIGNAL: &str = "0a1b2c3d4e5f";
 const DRAFT: &str = "delete everything";
-const STEPS: [&str; 4] = ["before-paste", "after-paste", "before-enter", "after-enter"];
+const STEPS: [&str; 5] = ["before-paste", "before-act", "after-paste", "before-enter", "after-enter"];
 
 fn told(fleet: &Fleet) -> Vec<String> {
     fleet.submitted("orchestrator").into_iter().filter(|text| text.contains(SIGNAL)).collect()

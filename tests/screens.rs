@@ -41,9 +41,9 @@ fn report(screen: &Screen, profile: &Profile, facts: &ScreenFacts, verdict: &Pan
     text
 }
 
-fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Label) -> bool) {
+fn check_all(text_alone: bool, facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Label) -> bool) {
     let profiles = Profiles::builtin().unwrap();
-    let gaps = known_gaps();
+    let gaps = known_gaps(text_alone);
     let (mut failures, mut failed, mut total) = (Vec::new(), BTreeSet::new(), 0);
     let screens = screens();
     for screen in screens.iter().filter(|screen| !needs_tmux(&screen.label)) {
@@ -71,12 +71,12 @@ fn check_all(facts_of: impl Fn(&Label) -> ScreenFacts, needs_tmux: impl Fn(&Labe
 
 #[test]
 fn every_capture_is_read_as_labelled_with_the_facts_of_tmux() {
-    check_all(Label::facts, |_| false);
+    check_all(false, Label::facts, |_| false);
 }
 
 #[test]
 fn every_capture_is_read_as_labelled_by_its_text_alone() {
-    check_all(|_| ScreenFacts::default(), |label| label.state == "copy-mode");
+    check_all(true, |_| ScreenFacts::default(), |label| label.state == "copy-mode");
 }
 
 #[test]
@@ -127,6 +127,29 @@ fn a_screen_of_unknown_origin_gets_no_unsafe_answer() {
         }
     }
     assert!(wrong.is_empty(), "{} screens:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_box_of_codex_without_the_terminal_s_cursor_is_not_live() {
+    let profiles = Profiles::builtin().unwrap();
+    let (mut codex, mut open) = (0, 0);
+    for screen in screens() {
+        let profile = profiles.get(&screen.label.agent).unwrap();
+        let judge = |shown| {
+            let facts = ScreenFacts { cursor_shown: shown, ..screen.label.facts() };
+            judge_capture(profile, &facts, &screen.capture).state
+        };
+        let free = |state| matches!(state, State::Idle | State::AutosuggestOnly | State::UserTyping | State::Busy);
+        if screen.label.agent != "codex" {
+            assert_eq!(judge(Some(false)), judge(Some(true)), "{}", screen.name);
+            continue;
+        }
+        codex += 1;
+        assert!(!free(judge(Some(false))), "{}", screen.name);
+        assert_eq!(judge(None), judge(Some(true)), "{}", screen.name);
+        open += usize::from(free(judge(None)));
+    }
+    assert!(codex > 400 && open > 200, "{codex} {open}");
 }
 
 #[test]

@@ -56,6 +56,7 @@ fn a_text_arrives_once_and_the_exit_code_says_so() {
     );
 }
 
+/// P33, P34, P45, P50: a draft, a dialog, a tmux mode, a dead pane.
 #[test]
 fn what_is_in_the_way_is_named_and_nothing_is_typed() {
     let fleet = Fleet::new();
@@ -141,6 +142,7 @@ fn it_waits_for_an_idle_prompt() {
     assert_eq!(submitted[0]["queued"], false, "it was sent when the turn had ended");
 }
 
+/// P29: Enter alone is repeated.
 #[test]
 fn an_enter_that_is_dropped_is_repeated_and_the_text_is_not() {
     let fleet = Fleet::new();
@@ -175,6 +177,7 @@ fn a_text_is_left_in_the_box_if_it_is_asked_for() {
     assert!(stamps.ends_with("\tng-send-no-enter\n"), "{stamps}");
 }
 
+/// P40: control bytes are stripped.
 #[test]
 fn what_nobody_can_see_is_not_sent() {
     let fleet = Fleet::new();
@@ -298,4 +301,50 @@ fn the_old_name_is_a_shim_with_its_options_and_codes() {
         assert_eq!(event[key], value, "{event}");
     }
     assert_eq!(log.lines().count(), 1, "{log}");
+}
+
+#[test]
+fn a_text_with_a_key_is_typed_at_most_once_whatever_ends_in_between() {
+    const TEXT: &str = "please look at the tests";
+    let mut fleet = Fleet::new();
+    fleet.agent("w1", &format!("{} --draft 'merge only after'", fleet.hooks("w1")));
+    let once = ["w1", "--no-wait", "--once", "nudge w1 of issue 42", "-m", TEXT];
+    // What is refused costs no attempt.
+    check(&fleet, &once, 7, "draft: ");
+    fleet.tell("w1", "draft ");
+    fleet.wait("the draft to be gone", || !fleet.screen("w1").contains("merge only"));
+    check(&fleet, &once, 0, "delivered to w1");
+    check(&fleet, &once, 7, "once: it was typed before under this key");
+    check(&fleet, &["w1", "--once", "nudge w1 of issue 43", "-m", TEXT], 0, "delivered to w1");
+    assert_eq!(fleet.submitted("w1"), [TEXT, TEXT]);
+    // A killed sender leaves its key behind: nobody knows how far it got.
+    for place in ["before-act", "after-act", "after-enter"] {
+        fleet.agent(place, "");
+        let args = ["send", place, "--once", place, "-m", TEXT];
+        fleet.env.push(("NEXUS_FAULT".into(), place.into()));
+        assert_eq!(fleet.ng(&args).0, -1, "{place}: killed");
+        fleet.env.clear();
+        fleet.tmux(&["send-keys", "-t", &fleet.window(place), "C-c"]);
+        let (code, said) = fleet.ng(&args);
+        assert!(code == 7 && said.contains("once: "), "{place}: {code} {said}");
+        assert!(fleet.submitted(place).len() <= 1, "{place}");
+    }
+    check(&fleet, &["w1", "--once", " ", "-m", TEXT], 2, "--once");
+}
+
+#[test]
+fn of_many_senders_with_one_key_one_types() {
+    let fleet = Fleet::new();
+    fleet.agent("w1", "");
+    let children: Vec<_> = (0..5)
+        .map(|_| {
+            let mut send = fleet.command(env!("CARGO_BIN_EXE_ng"));
+            send.args(["send", "w1", "--wait", "60", "--once", "a key", "-m", "please look at the tests"]);
+            send.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let mut codes: Vec<_> = children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap()).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 7, 7, 7, 7]);
+    assert_eq!(fleet.submitted("w1"), ["please look at the tests"]);
 }

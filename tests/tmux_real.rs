@@ -50,6 +50,7 @@ async fn guarded(server: &TestTmux, pane: PaneId, act: Act) -> GuardedAct {
         require: vec![],
         rows: vec![],
         refuse: vec![],
+        no_shell: false,
         act,
     }
 }
@@ -374,6 +375,7 @@ async fn a_hook_that_prints_and_a_pane_that_imitates_tmux_are_not_believed() {
     assert!(matches!(by_process, Err(TmuxError::Malformed { .. })), "a row that is none is not guessed at");
 }
 
+/// P28, P31: one frame, byte by byte what was asked for, and Enter a key of its own.
 #[tokio::test]
 async fn pasted_text_arrives_framed_and_unchanged() {
     let server = TestTmux::start();
@@ -403,6 +405,37 @@ async fn pasted_text_arrives_framed_and_unchanged() {
     assert_eq!(server.run(&["list-buffers"]), "");
 }
 
+/// P39: eight senders to eight panes at once, fifty times; no text goes to another's pane and no buffer stays.
+#[tokio::test]
+async fn pastes_at_once_never_cross() {
+    let server = TestTmux::start();
+    let client = std::rc::Rc::new(client(&server));
+    let mut receivers = Vec::new();
+    for number in 0..8 {
+        let (pane, file) = server.receiver(&number.to_string()).await;
+        receivers.push((guarded(&server, pane, enter()).await, file));
+    }
+    let text = |number: usize, round: usize| format!("for {number} in round {round:02}");
+    let senders = tokio::task::LocalSet::new();
+    for (number, (act, _)) in receivers.iter().enumerate() {
+        let (client, act) = (std::rc::Rc::clone(&client), act.clone());
+        senders.spawn_local(async move {
+            for round in 0..50 {
+                let act = GuardedAct { act: paste(&text(number, round)), ..act.clone() };
+                assert_eq!(client.act(&act).await, Ok(ActOutcome::Done));
+            }
+        });
+    }
+    senders.await;
+    for (number, (_, file)) in receivers.iter().enumerate() {
+        let expected: Vec<String> = (0..50).map(|round| format!("{START}{}{END}", text(number, round))).collect();
+        let expected = expected.concat();
+        assert_eq!(received(file, expected.len()).await, expected);
+    }
+    assert_eq!(server.run(&["list-buffers"]), "");
+}
+
+/// P40: nothing that could end the frame is sent.
 #[tokio::test]
 async fn control_bytes_are_never_sent() {
     let server = TestTmux::start();
@@ -459,6 +492,7 @@ async fn a_restarted_server_with_the_same_ids_is_refused() {
     refused(&server, &act, ActRefusal::OtherServer).await;
 }
 
+/// P50: the check that the pane lives and the paste are one command list.
 #[tokio::test]
 async fn a_pane_that_dies_at_any_moment_never_takes_the_server_with_it() {
     let server = TestTmux::start();
@@ -471,8 +505,16 @@ async fn a_pane_that_dies_at_any_moment_never_takes_the_server_with_it() {
         // The program ends between nought and twenty milliseconds after its window opened.
         let pane = server.new_window("r", &format!("sleep 0.0{:02}", round % 20));
         let (server_id, pid) = (view.server(0).unwrap().clone(), server.pane_pid(pane));
-        let act =
-            GuardedAct { server: server_id, pane, pid, require: vec![], rows: vec![], refuse: vec![], act: paste("x") };
+        let act = GuardedAct {
+            server: server_id,
+            pane,
+            pid,
+            require: vec![],
+            rows: vec![],
+            refuse: vec![],
+            no_shell: false,
+            act: paste("x"),
+        };
         outcomes.push(client.act(&act).await.unwrap());
         outcomes.push(client.act(&act).await.unwrap());
         server.run(&["kill-pane", "-t", &pane.to_string()]);

@@ -154,6 +154,8 @@ struct RawScreenRules {
     ghost_colours: Vec<u8>,
     #[serde(default)]
     is_never_empty: bool,
+    #[serde(default)]
+    shows_cursor: bool,
     gap: char,
     #[serde(default = "nothing")]
     rule: char,
@@ -411,6 +413,7 @@ impl Check<'_> {
             prompts: raw.prompts,
             ghost_colours: raw.ghost_colours.into_iter().map(Colour::Palette).collect(),
             is_never_empty: raw.is_never_empty,
+            shows_cursor: raw.shows_cursor,
             gap: raw.gap,
             rule: raw.rule,
             page_edge: raw.page_edge,

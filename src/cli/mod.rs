@@ -22,6 +22,7 @@ pub mod render;
 
 mod agents;
 mod amount;
+mod audit;
 mod completions;
 mod config;
 mod decision_ack;
@@ -141,6 +142,7 @@ fn current_dir() -> anyhow::Result<PathBuf> {
 /// Every verb, by name.
 pub(crate) const COMMANDS: &[Verb] = &[
     agents::VERB,
+    audit::VERB,
     completions::VERB,
     config::VERB,
     decision_ack::VERB,

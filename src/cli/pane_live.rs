@@ -10,7 +10,9 @@ use super::{Invocation, render};
 use crate::agents::Profiles;
 use crate::config::resolved::Settings;
 use crate::daemon::Outside;
+use crate::daemon::audit::Audit;
 use crate::daemon::board::Board;
+use crate::daemon::edges::Edges;
 use crate::daemon::explain::{self, Explained};
 use crate::daemon::observe::{self, Observer};
 use crate::logic::emit::clean;
@@ -163,6 +165,8 @@ fn outside_with(
     let observer = Observer::new()?;
     observer.replace(profiles);
     Ok(Outside {
+        audit: Audit::default(),
+        edges: Edges::default(),
         tmux: Servers::of_sockets(&settings.tmux_sockets, client),
         clock: Clock::System,
         state: StateDir::new(&settings.state_dir),

@@ -193,6 +193,7 @@ fn nowhere(now: Timestamp) -> PaneFacts {
         synchronized: false,
         alternate_on: false,
         cursor: (0, 0),
+        cursor_shown: true,
         size: (0, 0),
         history: 0,
         bell: false,

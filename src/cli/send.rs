@@ -74,6 +74,7 @@ fn command() -> Command {
                 .help("Send now or not at all; a running turn's queue counts as now"),
         )
         .arg(seconds("confirm-timeout", "20", "How long to look for a proof that it arrived"))
+        .arg(text("once", "KEY", "Type it at most once under this key, also after a crash").overrides_with("once"))
         .arg(text("note", "TEXT", "A note for the action log"))
         .arg(text("issue", "N", "The issue that it is about, for the action log"))
         .arg(text("comment", "ID", "The comment that it is about, for the action log"))
@@ -95,6 +96,9 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     let src = words("src").unwrap_or_default();
     if src.is_empty() || src.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Ok(refuse(USAGE, "--src is one word"));
+    }
+    if words("once").is_some_and(|key| key.trim().is_empty() || key.chars().any(char::is_control)) {
+        return Ok(refuse(USAGE, "--once is a line of text that names what is sent"));
     }
     let raw = match read_text(args) {
         Ok(raw) => raw,
@@ -131,6 +135,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
             text: text.to_owned(),
             src: if enter { src.to_owned() } else { format!("{src}-no-enter") },
             enter,
+            once: words("once").map(str::to_owned),
             wait: if args.get_flag("no-wait") { Duration::ZERO } else { number("wait") },
             confirm: number("confirm-timeout"),
         };

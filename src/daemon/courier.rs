@@ -224,9 +224,13 @@ impl Courier {
                     supersede(out, &archived, now, "a newer emit took its place");
                 }
                 match deliver::archive(out, emit, self.repeat_of.as_ref()) {
-                    Ok(archived) => Box::new(archived),
+                    Ok(archived) => {
+                        out.edges.works("archive");
+                        Box::new(archived)
+                    }
                     Err(error) => {
-                        tracing::error!(%error, "an emit could not be archived; nothing is typed, it is composed again");
+                        let what = "an emit could not be archived; nothing is typed, it is composed again";
+                        out.edges.fails("archive", &error, what);
                         return;
                     }
                 }

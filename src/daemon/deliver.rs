@@ -6,6 +6,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::audit::{self, Repeat, Warrant};
 use super::drive::{self, Journal, Letter};
 use super::look::Aim;
 use super::outside::Outside;
@@ -13,6 +14,7 @@ use super::perform;
 use super::tally;
 use super::witness::Watch;
 use crate::logic::action::Emit;
+use crate::logic::audit::{Cause, Program};
 use crate::logic::delivery::journal::{self, Event, Kind, Pending};
 use crate::logic::delivery::machine::{Delivery, Fold, Limits};
 use crate::logic::delivery::{Outcome, Pasted, cap};
@@ -66,8 +68,9 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
     };
     note(out, &composed, Durability::Hint);
     // A convenience copy for people and scripts of the original tools.
-    if let Err(error) = files::write_atomic(&out.state.at("last-change.txt"), text.as_bytes(), Durability::Hint) {
-        tracing::warn!(%error, "could not write last-change.txt");
+    match files::write_atomic(&out.state.at("last-change.txt"), text.as_bytes(), Durability::Hint) {
+        Ok(()) => out.edges.works("last-change"),
+        Err(error) => out.edges.fails("last-change", &error, "could not write last-change.txt"),
     }
     Ok(Archived { emit })
 }
@@ -77,9 +80,12 @@ pub(super) fn archive<T>(out: &Outside<T>, emit: Emit, repeat_of: Option<&Signat
 /// `false` if it failed in a way that may pass by itself.
 pub(super) fn note<T>(out: &Outside<T>, event: &Event, durability: Durability) -> bool {
     match files::append_lines(&out.state.at(journal::EMITS), &event.line(), durability) {
-        Ok(()) => true,
+        Ok(()) => {
+            out.edges.works("emits");
+            true
+        }
         Err(error) => {
-            tracing::error!(%error, nonce = event.nonce, event = event.event.word(), "could not record what became of an emit");
+            out.edges.fails("emits", &error, "could not record what became of an emit");
             !perform::may_pass(&error)
         }
     }
@@ -101,7 +107,7 @@ pub(super) async fn attempt<T: Tmux>(out: &Outside<T>, archived: &Archived) -> O
     let emit = &archived.emit;
     let pasted = Pasted::new(emit.signature.clone(), page(out, emit));
     let delivery = Delivery::new(pasted.clone(), drive::limits(out, out.settings.get().paste_confirm));
-    let letter = letter(out, pasted);
+    let letter = letter(out, pasted, Cause::Report { nonce: emit.signature.nonce.clone() });
     let watch = Watch::new(letter.window.clone(), None, None);
     let mut journal = PendingFile { out, emit: Some((emit, &letter.pasted.body)), pending: None };
     let (outcome, _) = drive::drive(out, &letter, delivery, watch, &mut journal).await;
@@ -119,11 +125,11 @@ fn page<T>(out: &Outside<T>, emit: &Emit) -> String {
     cap::fit(&emit.body, &emit.signature.trailer(), out.settings.get().paste_max_bytes, pointer)
 }
 
-fn letter<T>(out: &Outside<T>, pasted: Pasted) -> Letter {
+fn letter<T>(out: &Outside<T>, pasted: Pasted, cause: Cause) -> Letter {
     Letter {
         aim: Aim::target(out),
         window: WindowName(out.settings.get().target_window.clone()),
-        src: SRC.to_owned(),
+        warrant: Warrant::new(Program::Watcher, SRC, cause, Repeat::Journalled),
         pasted,
         // Who typed into the orchestrator's window decides nothing; an unreadable table must not silence the watcher.
         must_stamp: false,
@@ -140,7 +146,7 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
         Limits { look_every: SETTLE_LOOK_EVERY, ..drive::limits(out, SETTLE_FOR) },
         out.clock.now().uptime,
     );
-    let letter = letter(out, pasted);
+    let letter = letter(out, pasted, Cause::EarlierReport { nonce: pending.signature.nonce.clone() });
     let watch = Watch::new(letter.window.clone(), None, pending.transcript.clone()).on(pending.pane.server.clone());
     let mut journal = PendingFile { out, emit: None, pending: Some(pending.clone()) };
     let (outcome, _) = drive::drive(out, &letter, delivery, watch, &mut journal).await;
@@ -260,8 +266,7 @@ async fn conclude<T: Tmux>(
     loop {
         recorded = recorded || note(out, &event, Durability::Durable);
         fault::point("after-proof");
-        let committed =
-            perform::commits(&out.tmux, &out.state, out.settings.get().dedup_ring, commits, Some(now.at)).await.is_ok();
+        let committed = perform::commits(out, commits, Some((now.at, &signature.nonce))).await.is_ok();
         if recorded && committed {
             break;
         }
@@ -276,6 +281,7 @@ async fn conclude<T: Tmux>(
     fault::point("before-removal");
     remove_pending(out);
     fault::point("after-removal");
+    audit::write_waiting(out);
     tracing::info!(nonce = signature.nonce, witness = proof.by.word(), queued = proof.queued, "emit received");
 }
 

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use super::actuate::{self, Screen};
+use super::actuate::{self, On};
+use super::audit::{Record, Warrant};
 use super::look::{self, Aim};
 use super::outside::Outside;
 use super::witness::Watch;
+use crate::logic::audit::What;
 use crate::logic::delivery::Outcome;
 use crate::logic::delivery::Pasted;
 use crate::logic::delivery::gate::{Hold, Target};
@@ -31,8 +33,8 @@ pub(super) struct Letter {
     pub(super) aim: Aim,
     /// Its name, for the files that carry it.
     pub(super) window: WindowName,
-    /// Who types, as `machine-input.tsv` has it.
-    pub(super) src: String,
+    /// Why it is typed, and by whom.
+    pub(super) warrant: Warrant,
     /// What is pasted.
     pub(super) pasted: Pasted,
     /// Nothing is typed unless the stamp of machine input could be written.
@@ -70,15 +72,35 @@ pub(super) async fn drive<T: Tmux>(
     mut watch: Watch,
     journal: &mut impl Journal,
 ) -> (Outcome, Delivery) {
+    let mut record = Record::new(letter.warrant.clone(), letter.window.clone());
+    let outcome = steps(out, letter, &mut delivery, &mut watch, journal, &mut record).await;
+    record.close(out, What::paste(&letter.pasted.body), &outcome).await;
+    (outcome, delivery)
+}
+
+/// Carries out one step after the other.
+async fn steps<T: Tmux>(
+    out: &Outside<T>,
+    letter: &Letter,
+    delivery: &mut Delivery,
+    watch: &mut Watch,
+    journal: &mut impl Journal,
+    record: &mut Record,
+) -> Outcome {
     let mut typist = Typist { key: None, lock: None };
     let mut step = delivery.start();
     loop {
         let happened = match step {
-            Step::Done(outcome) => return (outcome, delivery),
+            Step::Done(outcome) => return outcome,
             Step::Look => match typist.look(out, letter, delivery.is_before_paste()).await {
-                Ok(target) => Happened::Seen(target),
+                Ok(target) => {
+                    if let Target::Present(seen) = &target {
+                        record.saw(&seen.screen, seen.shell_behind);
+                    }
+                    Happened::Seen(target)
+                }
                 // Before the paste nothing was typed; afterwards the lock is held, so that this can't be.
-                Err(hold) => return (Outcome::Held(hold), delivery),
+                Err(hold) => return Outcome::Held(hold),
             },
             Step::Sleep(time) => {
                 tokio::time::sleep(time).await;
@@ -88,7 +110,8 @@ pub(super) async fn drive<T: Tmux>(
             Step::NoteFold(fold) => {
                 fault::point("before-fold");
                 if let Err(error) = journal.fold(&fold) {
-                    tracing::warn!(%error, "the folded paste could not be written down; a crash now leaves it to a person");
+                    let what = "the folded paste could not be written down; a crash now leaves it to a person";
+                    out.edges.fails("fold", &error, what);
                 }
                 fault::point("after-fold");
                 Happened::Noted
@@ -98,15 +121,17 @@ pub(super) async fn drive<T: Tmux>(
                 if letter.must_stamp && !stamped {
                     Happened::Refused(Hold::NoJournal)
                 } else {
+                    record.observed(out, "our text stands in the input box");
                     fault::point("before-enter");
-                    let happened = actuate::enter(&out.tmux, key, pid, Screen { texts: require, rows }).await;
+                    let on = On { key, pid, texts: require, rows };
+                    let happened = actuate::enter(out, record, on, !letter.must_stamp).await;
                     fault::point("after-enter");
                     happened
                 }
             }
             Step::Paste { key, pid, require, rows, vi_guard } => {
-                let on = Screen { texts: require, rows };
-                paste(out, letter, (key, pid), (on, vi_guard), &mut watch, journal).await
+                let on = On { key, pid, texts: require, rows };
+                paste(out, letter, (on, vi_guard), watch, journal, record).await
             }
         };
         step = delivery.next(out.clock.now().uptime, happened);
@@ -131,14 +156,15 @@ impl Typist {
             let is_other = self.key.as_ref() != Some(&seen.key);
             return if may_paste && is_other { Err(Hold::Changed) } else { Ok(target) };
         }
-        match target_lock::try_take(&out.state, &seen.key, &letter.src) {
+        match target_lock::try_take(&out.state, &seen.key, &letter.warrant.by.src) {
             Ok(Attempt::Taken(lock)) => {
+                out.edges.works("pane-lock");
                 self.key = Some(seen.key.clone());
                 self.lock = Some(lock);
             }
             Ok(Attempt::Busy) => return Err(Hold::Locked),
             Err(error) => {
-                tracing::error!(%error, "the lock of the pane can't be taken; nothing is typed");
+                out.edges.fails("pane-lock", &error, "the lock of the pane can't be taken; nothing is typed");
                 return Err(Hold::NoJournal);
             }
         }
@@ -155,19 +181,20 @@ impl Typist {
 async fn paste<T: Tmux>(
     out: &Outside<T>,
     letter: &Letter,
-    (key, pid): (PaneKey, u32),
-    (on, vi_guard): (Screen, bool),
+    (on, vi_guard): (On, bool),
     watch: &mut Watch,
     journal: &mut impl Journal,
+    record: &mut Record,
 ) -> Happened {
     let now = out.clock.now();
-    watch.begin(out, &key);
+    watch.begin(out, &on.key);
     fault::point("before-journal");
-    if let Err(error) = journal.intent(&key, pid, watch.transcript(), &now) {
+    if let Err(error) = journal.intent(&on.key, on.pid, watch.transcript(), &now) {
         // Without a journal a crash could tell twice or lose; nothing is typed.
-        tracing::error!(%error, "the delivery could not be journalled; nothing is typed");
+        out.edges.fails("journal", &error, "the delivery could not be journalled; nothing is typed");
         return Happened::Refused(Hold::NoJournal);
     }
+    out.edges.works("journal");
     fault::point("after-journal");
     if !stamp(out, letter) && letter.must_stamp {
         journal.withdraw();
@@ -176,12 +203,12 @@ async fn paste<T: Tmux>(
     fault::point("before-paste");
     let mut happened = Happened::Acted;
     if vi_guard {
-        happened = actuate::vi_guard(&out.tmux, key.clone(), pid, on.clone()).await;
+        happened = actuate::vi_guard(out, record, on.clone()).await;
         // The box shows the letter for a moment, and the paste is refused on a box that is not empty.
         tokio::time::sleep(VI_GUARD_SETTLES).await;
     }
     if happened == Happened::Acted {
-        happened = actuate::paste(&out.tmux, key, pid, on, letter.pasted.body.clone()).await;
+        happened = actuate::paste(out, record, on, letter.pasted.body.clone()).await;
     }
     fault::point("after-paste");
     if matches!(happened, Happened::Refused(_) | Happened::Vanished(_) | Happened::NothingTyped(_)) {
@@ -192,11 +219,15 @@ async fn paste<T: Tmux>(
 
 /// Stamps the coming keys as the machine's, so that they are never taken for a person's. `false` if it failed.
 fn stamp<T>(out: &Outside<T>, letter: &Letter) -> bool {
-    let line = format!("{}\t{}\t{}\n", cell(letter.window.as_str()), out.clock.now().at.secs(), cell(&letter.src));
+    let line =
+        format!("{}\t{}\t{}\n", cell(letter.window.as_str()), out.clock.now().at.secs(), cell(&letter.warrant.by.src));
     match files::append_lines(&out.state.at("machine-input.tsv"), &line, Durability::Hint) {
-        Ok(()) => true,
+        Ok(()) => {
+            out.edges.works("machine-input");
+            true
+        }
         Err(error) => {
-            tracing::warn!(%error, "could not stamp machine input");
+            out.edges.fails("machine-input", &error, "could not stamp machine input");
             false
         }
     }

@@ -109,11 +109,13 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
         key,
         pid,
         agent_pid: process.agent_pid,
+        shell_behind: process.shell_behind,
         synchronized: facts.synchronized,
         in_mode: facts.in_mode,
         verdict,
         composer,
         outside,
+        screen: rows.plain,
         busy: profile.paste.busy,
         numbered_folds: profile.paste.numbered_folds,
         vi_guard: match out.settings.get().vi_guard {

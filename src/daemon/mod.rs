@@ -28,11 +28,13 @@ use crate::sys::{archived, hook_files, liveness};
 use crate::tasks::{Need, Out, TASKS, Task, TaskSpec, target_window};
 
 mod actuate;
+pub mod audit;
 mod beside;
 pub mod board;
 mod courier;
 mod deliver;
 mod drive;
+pub mod edges;
 mod event;
 pub mod explain;
 mod gather;
@@ -506,8 +508,7 @@ impl<T: Tmux + 'static> Daemon<T> {
 
     /// Carries out what needs no delivery. What fails is asked for again by the task's next run.
     async fn commit(&mut self, commits: &[Commit]) {
-        let ring = self.out.settings.get().dedup_ring;
-        if let Err(error) = perform::commits(&self.out.tmux, &self.out.state, ring, commits, None).await {
+        if let Err(error) = perform::commits(&self.out, commits, None).await {
             self.say("commit", &format!("the state directory can't be written: {error}"));
         }
     }

@@ -1,6 +1,8 @@
 //! Everything the daemon touches, in one place: a simulated fleet replaces it whole.
 
+use super::audit::Audit;
 use super::board::Board;
+use super::edges::Edges;
 use super::observe::Observer;
 use crate::config::live::Live;
 use crate::sys::clock::Clock;
@@ -23,6 +25,10 @@ pub struct Outside<T> {
     pub observer: Observer,
     /// Where the loop says how it fares.
     pub board: Board,
+    /// What the records of acts share.
+    pub audit: Audit,
+    /// Which failures were said.
+    pub edges: Edges,
 }
 
 impl<T> std::fmt::Debug for Outside<T> {

@@ -6,6 +6,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use super::actuate;
+use super::audit::{Repeat, Warrant};
+use super::outside::Outside;
+use crate::logic::audit::{Cause, Program};
 use crate::logic::emit::dedup::{Delivered, RING_FILE, Ring};
 use crate::logic::ids::{ServerId, WindowId};
 use crate::logic::signal::Commit;
@@ -17,15 +21,15 @@ use crate::sys::tmux::Tmux;
 /// Carries out commits in order. A failure is logged and does not stop the rest: a signal that is told twice is better
 /// than one that is lost.
 ///
-/// `delivered` is when the proof came; the stamps of cooldowns count from then, not from when the text was composed.
+/// `report` is when the proof of which report came; the stamps of cooldowns count from then, not from when the text was composed.
 /// Errors: the last failure that may pass by itself, such as a full disk: worth another try of the whole list.
 pub(super) async fn commits<T: Tmux>(
-    tmux: &T,
-    state: &StateDir,
-    ring: usize,
+    out: &Outside<T>,
     commits: &[Commit],
-    delivered: Option<Timestamp>,
+    report: Option<(Timestamp, &str)>,
 ) -> io::Result<()> {
+    let (state, ring) = (&out.state, out.settings.get().dedup_ring);
+    let delivered = report.map(|(at, _)| at);
     let mut passing = Ok(());
     for commit in commits {
         let done = match commit {
@@ -42,7 +46,7 @@ pub(super) async fn commits<T: Tmux>(
             }
             Commit::StampFile { path } => delivered.map_or(Ok(()), |at| files::set_stamp(&state.at(path), at)),
             Commit::ClearBells { server, windows } => {
-                clear_bells(tmux, server, windows).await;
+                clear_bells(out, server, windows, report.map(|(_, nonce)| nonce)).await;
                 Ok(())
             }
         };
@@ -77,12 +81,16 @@ fn add_rows(state: &StateDir, path: &str, rows: &[String]) -> io::Result<()> {
 
 /// Clears bells on the server where they were told, whatever number it has by now; not if another server answers in its
 /// place, where the same ids are other windows, whose bells nobody told.
-async fn clear_bells<T: Tmux>(tmux: &T, server: &ServerId, windows: &[WindowId]) {
-    let cleared = match tmux.view().await {
+async fn clear_bells<T: Tmux>(out: &Outside<T>, server: &ServerId, windows: &[WindowId], report: Option<&str>) {
+    let cleared = match out.tmux.view().await {
         Ok(view) => {
             let Some(number) = view.number_of(server) else { return };
             let windows: Vec<WindowId> = windows.iter().map(|window| window.on(number)).collect();
-            tmux.clear_bells(&windows).await
+            let cause = Cause::Told { nonce: report.map(str::to_owned) };
+            let warrant = Warrant::new(Program::Watcher, "watcher-bells", cause, Repeat::Harmless);
+            let there = view.panes.iter().filter(|pane| windows.contains(&pane.window));
+            let names: BTreeSet<String> = there.map(|pane| pane.window_name.0.clone()).collect();
+            actuate::clear_bells(out, warrant, (server, &windows), names.into_iter().collect()).await
         }
         Err(error) => Err(error),
     };

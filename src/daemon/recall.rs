@@ -232,6 +232,7 @@ impl Screen {
     pub(super) fn is_current(&self, now: &PaneFacts, process: &ProcessFacts) -> bool {
         let old = &self.facts;
         (old.activity, old.cursor, old.size, old.history) == (now.activity, now.cursor, now.size, now.history)
+            && old.cursor_shown == now.cursor_shown
             && (old.alternate_on, old.in_mode, old.pid) == (now.alternate_on, now.in_mode, now.pid)
             && old.title == now.title
             && (&self.agent.0, &self.agent.1) == (&process.agent, &process.version)

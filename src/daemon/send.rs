@@ -5,12 +5,14 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::audit::{Repeat, Warrant};
 use super::drive::{self, Journal, Letter};
 use super::look::{self, Aim};
 use super::outside::Outside;
 use super::tally;
 use super::witness::Watch;
-use crate::logic::delivery::gate::{Gate, Target, judge};
+use crate::logic::audit::{Cause, Program};
+use crate::logic::delivery::gate::{Gate, Hold, Target, judge};
 use crate::logic::delivery::machine::{Delivery, Fold};
 use crate::logic::delivery::sends::{Event, INTENT, SENDS, Sent, TEXTS};
 use crate::logic::delivery::{Outcome, Pasted, Proof, cap};
@@ -18,6 +20,7 @@ use crate::logic::emit::{archive, clean};
 use crate::logic::ids::{PaneId, PaneKey, WindowName};
 use crate::logic::time::Now;
 use crate::sys::files::{self, Durability};
+use crate::sys::once;
 use crate::sys::tmux::Tmux;
 
 /// How often the pane is looked at while something is in the way.
@@ -38,6 +41,8 @@ pub struct Order {
     pub src: String,
     /// Whether Enter is pressed.
     pub enter: bool,
+    /// A key under which it is typed at most once, whoever sends and whatever ends in between.
+    pub once: Option<String>,
     /// How long an idle prompt is waited for; then a running turn's queue is used, where the agent has one.
     pub wait: Duration,
     /// How long a proof of arrival is looked for.
@@ -67,7 +72,7 @@ pub async fn send<T: Tmux>(out: &Outside<T>, order: &Order, say: &mut dyn FnMut(
     let letter = Letter {
         aim: Aim::Pane(order.pane),
         window: order.window.clone(),
-        src: order.src.clone(),
+        warrant: warrant(order),
         pasted: Pasted::unsigned(body),
         must_stamp: true,
     };
@@ -76,6 +81,9 @@ pub async fn send<T: Tmux>(out: &Outside<T>, order: &Order, say: &mut dyn FnMut(
     let mut said = false;
     let (outcome, delivery) = loop {
         let left = until.saturating_sub(out.clock.now().uptime);
+        // What is not to be typed need not wait for anything.
+        let left =
+            if order.once.as_ref().is_some_and(|key| once::is_used(&out.state, key)) { Duration::ZERO } else { left };
         if let Some(why) = obstacle(&look::at(out, &letter.aim).await).filter(|_| !left.is_zero()) {
             if !std::mem::replace(&mut said, true) {
                 say(&why);
@@ -90,7 +98,7 @@ pub async fn send<T: Tmux>(out: &Outside<T>, order: &Order, say: &mut dyn FnMut(
         let left = until.saturating_sub(out.clock.now().uptime);
         match &outcome {
             // Nothing was typed, so that trying again repeats nothing.
-            Outcome::Held(hold) if !left.is_zero() => {
+            Outcome::Held(hold) if !left.is_zero() && *hold != Hold::Once => {
                 if !std::mem::replace(&mut said, true) {
                     say(hold.says());
                 }
@@ -107,6 +115,12 @@ pub async fn send<T: Tmux>(out: &Outside<T>, order: &Order, say: &mut dyn FnMut(
         _ => None,
     };
     Ok(Report { sent, outcome, proof, enters: delivery.enters(), whole })
+}
+
+/// Why a text is typed, by whom, and whether it may be again: a send is known by nothing but its key.
+fn warrant(order: &Order) -> Warrant {
+    let repeat = order.once.clone().map_or(Repeat::Journalled, Repeat::Never);
+    Warrant::new(Program::NgSend, &order.src, Cause::Send { id: order.id.clone() }, repeat)
 }
 
 /// What is worth waiting for before a text is typed: something in the way, or a running turn.

@@ -31,8 +31,9 @@ pub(super) fn count<T>(out: &Outside<T>, window: &WindowName, outcome: &Outcome,
         Counts::Failed if whose == Whose::Watcher => failed(out),
         Counts::Failed | Counts::Nothing => Ok(()),
     };
-    if let Err(error) = counted {
-        tracing::warn!(%error, "the counts of failed deliveries can't be written");
+    match counted {
+        Ok(()) => out.edges.works("delivery-counts"),
+        Err(error) => out.edges.fails("delivery-counts", &error, "the counts of failed deliveries can't be written"),
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod action;
 pub mod archive;
+pub mod audit;
 pub mod degraded;
 pub mod delivery;
 pub mod emit;

@@ -79,6 +79,9 @@ pub struct PaneFacts {
     pub alternate_on: bool,
     /// Cursor column and row, from zero.
     pub cursor: (u16, u16),
+    /// Whether the program shows the cursor.
+    #[serde(default = "shown")]
+    pub cursor_shown: bool,
     /// Columns and rows.
     pub size: (u16, u16),
     /// Rows of scrollback.
@@ -87,6 +90,11 @@ pub struct PaneFacts {
     pub bell: bool,
     /// The pane's title: text from the program.
     pub title: String,
+}
+
+/// What a record says that was made before the flag was kept.
+const fn shown() -> bool {
+    true
 }
 
 /// A pane with its verdict.

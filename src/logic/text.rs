@@ -4,8 +4,11 @@
 //! Claude Code 2.1.332: `Removed 76 invisible characters · review and press Enter to send`), so what we paste must hold
 //! none. It then equals what the agent has, and can be known again in its box and in its session file.
 
+use std::fmt::Write as _;
 use std::iter::Peekable;
 use std::str::Chars;
+
+use sha2::{Digest as _, Sha256};
 
 /// What becomes of characters that join or vary the one before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,16 @@ pub fn visible(text: &str, joiners: Joiners) -> String {
         before = kept;
     }
     out
+}
+
+/// The SHA-256 of these bytes, in lower-case hexadecimal.
+pub fn hex_digest(bytes: &[u8]) -> String {
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        // Writing to a String cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 /// Drops the parameters and the final byte of a control sequence, and stops before anything else.

@@ -17,7 +17,9 @@ use crate::cli::render;
 use crate::config::live::{Live, Origins};
 use crate::config::load::{self, Flag, Loaded};
 use crate::config::resolved::Settings;
+use crate::daemon::audit::Audit;
 use crate::daemon::board::Board;
+use crate::daemon::edges::Edges;
 use crate::daemon::observe::Observer;
 use crate::daemon::{self, Ended, Outside, Run};
 use crate::logic::degraded::Mode;
@@ -277,6 +279,8 @@ impl Service<'_> {
         let wake = Rc::new(tokio::sync::Notify::new());
         let listen = listen(&tmux, &wake);
         let outside = Outside {
+            audit: Audit::default(),
+            edges: Edges::default(),
             tmux: Fenced::new(tmux, Rc::clone(&self.seat)),
             clock: Clock::System,
             state: self.state.clone(),

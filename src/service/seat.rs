@@ -183,6 +183,7 @@ mod tests {
             require: Vec::new(),
             rows: Vec::new(),
             refuse: Vec::new(),
+            no_shell: false,
             act: crate::sys::tmux::Act::Press(Vec::new()),
         }
     }

@@ -88,11 +88,13 @@ fn read_once(state: &StateDir, name: &str, max_bytes: u64) -> io::Result<Option<
     Ok(text)
 }
 
-/// The archives of a log, oldest first.
+/// The archives of a log, oldest first, by their names below the state directory as that of the log.
 fn archives(state: &StateDir, name: &str) -> io::Result<Vec<(u64, String)>> {
-    let mut found: Vec<(u64, String)> = files::list_names(state.path())?
+    let (folder, own) = name.rsplit_once('/').unwrap_or(("", name));
+    let epoch = |file: &String| file.strip_prefix(own)?.strip_prefix('.')?.parse::<u64>().ok();
+    let mut found: Vec<(u64, String)> = files::list_names(&state.at(folder))?
         .into_iter()
-        .filter_map(|archive| Some((archive.strip_prefix(name)?.strip_prefix('.')?.parse().ok()?, archive)))
+        .filter_map(|file| epoch(&file).map(|epoch| (epoch, format!("{name}.{epoch}"))))
         .collect();
     found.sort_unstable();
     Ok(found)
@@ -125,6 +127,20 @@ mod tests {
         assert!(!state.at("log.jsonl").exists() && state.at("log.jsonl.200000").exists());
         assert!(!state.at("log.jsonl.5").exists());
         rotate(&state, "missing", 9, DAY, at(1)).unwrap();
+    }
+
+    #[test]
+    fn a_log_in_a_folder_is_rotated_and_read_there() {
+        let (_dir, state) = state();
+        fs::create_dir(state.at("audit")).unwrap();
+        fs::write(state.at("audit/acts.jsonl"), "old\n").unwrap();
+        fs::write(state.at("acts.jsonl.5"), "another's\n").unwrap();
+        rotate(&state, "audit/acts.jsonl", 3, DAY, at(100)).unwrap();
+        assert!(state.at("audit/acts.jsonl.100").exists() && !state.at("audit/acts.jsonl").exists());
+        fs::write(state.at("audit/acts.jsonl"), "new\n").unwrap();
+        assert_eq!(read_tail(&state, "audit/acts.jsonl", 100).unwrap().unwrap(), "old\nnew\n");
+        rotate(&state, "audit/acts.jsonl", 100, DAY, at(200_000)).unwrap();
+        assert!(!state.at("audit/acts.jsonl.100").exists() && state.at("acts.jsonl.5").exists());
     }
 
     #[test]

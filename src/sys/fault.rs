@@ -12,6 +12,8 @@ pub const PLACES: &[&str] = &[
     "before-journal",
     "after-journal",
     "before-paste",
+    "before-act",
+    "after-act",
     "after-paste",
     "before-fold",
     "after-fold",

@@ -113,6 +113,24 @@ pub fn append_lines(path: &Path, text: &str, durability: Durability) -> io::Resu
     Ok(())
 }
 
+/// The same for a log of ours that must be writable: what stands in its place, or in that of its folder, and is neither a
+/// file nor a folder of ours is set aside.
+pub fn append_log(path: &Path, text: &str, durability: Durability) -> io::Result<()> {
+    let Err(error) = append_lines(path, text, durability) else { return Ok(()) };
+    let is = |path: &Path, right: fn(&fs::Metadata) -> bool| fs::symlink_metadata(path).is_ok_and(|it| !right(&it));
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let wrong = if is(folder, fs::Metadata::is_dir) {
+        folder
+    } else if is(path, fs::Metadata::is_file) {
+        path
+    } else {
+        return Err(error);
+    };
+    let aside = set_aside(wrong)?;
+    tracing::error!(path = %wrong.display(), aside = %aside.display(), "it is no log of ours; set aside and begun anew");
+    append_lines(path, text, durability)
+}
+
 /// Reads a text file of at most `max_bytes`; `None` if it does not exist.
 ///
 /// Errors: `InvalidData` if it is longer or not UTF-8, `InvalidInput` if it is no regular file.
@@ -323,6 +341,28 @@ mod tests {
         fs::write(&path, "half").unwrap();
         append_lines(&path, "whole\n", Durability::Hint).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "half\nwhole\n");
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_a_log_is_set_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit/log");
+        append_log(&path, "first\n", Durability::Hint).unwrap();
+        append_log(&path, "second\n", Durability::Hint).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
+        let check = |put: &dyn Fn(&Path), wrong: &str| {
+            fs::remove_dir_all(dir.path()).unwrap();
+            fs::create_dir_all(dir.path().join("audit")).unwrap();
+            put(&dir.path().join(wrong));
+            append_log(&path, "line\n", Durability::Durable).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "line\n", "{wrong}");
+            assert!(fs::symlink_metadata(dir.path().join(format!("{wrong}.damaged.1"))).is_ok(), "{wrong}");
+        };
+        check(&|path| fs::create_dir(path).unwrap(), "audit/log");
+        check(&|path| std::os::unix::fs::symlink("/etc/passwd", path).unwrap(), "audit/log");
+        let mode = rustix::fs::Mode::RUSR;
+        check(&|path| rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap(), "audit/log");
+        check(&|path| fs::remove_dir(path).and_then(|()| fs::write(path, "a file")).unwrap(), "audit");
     }
 
     #[test]

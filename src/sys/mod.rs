@@ -21,6 +21,7 @@ pub mod liveness;
 pub mod lock;
 pub mod log_file;
 pub mod logging;
+pub mod once;
 pub mod pane_history;
 pub mod processes;
 pub mod procfs;

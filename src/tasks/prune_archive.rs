@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Class, Need, Out, Task, TaskSpec};
 use crate::config::resolved::Settings;
 use crate::logic::action::Action;
+use crate::logic::audit;
 use crate::logic::emit::archive::{Retention, to_prune};
 use crate::logic::snapshot::Snapshot;
 use crate::logic::time::Now;
@@ -19,9 +20,12 @@ pub(super) const SPEC: TaskSpec = TaskSpec {
 };
 
 /// Logs that grow with every event, relative to the state directory.
-const STATE_LOGS: [&str; 7] = [
+const STATE_LOGS: [&str; 10] = [
     "action-log.jsonl",
+    audit::ACTS,
+    audit::SCREENS,
     "emits.jsonl",
+    "machine-input.tsv",
     "sends.jsonl",
     "watcher-alerts.log",
     "watcher-spawns.log",
@@ -84,7 +88,10 @@ mod tests {
             rotated,
             [
                 ("action-log.jsonl", 10),
+                ("audit/acts.jsonl", 10),
+                ("audit/screens.jsonl", 10),
                 ("emits.jsonl", 10),
+                ("machine-input.tsv", 10),
                 ("sends.jsonl", 10),
                 ("watcher-alerts.log", 10),
                 ("watcher-spawns.log", 10),

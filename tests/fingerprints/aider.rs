@@ -9,6 +9,11 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
         &["░█        Waiting for openai/mock-1", "Waiting for gpt-4o"],
         &["I am Waiting for you", "Waiting"],
     ),
+    (
+        "aider-retrying",
+        &["litellm.APIError: x\nRetrying in 0.2 seconds...", "Retrying in 16 seconds...\n"],
+        &["Retrying in 0.2 seconds...\nthe parser reads", "Retrying in a moment..."],
+    ),
     ("aider-running", &["the parser reads"], &["", " \n "]),
     (
         "aider-signed-out",

@@ -115,8 +115,17 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
     ),
     (
         "claude-tail-retrying",
-        &["⎿ 500 {\"type\":\"error\"} Retrying in 1 second… (attempt 4/10)"],
-        &["● 529 Overloaded · Retrying in 8 seconds… (attempt 4/10)", "⎿ Retrying in a moment"],
+        &[
+            "⎿ 500 {\"type\":\"error\"} Retrying in 1 second… (attempt 4/10)",
+            "⎿ Retrying in 2s · attempt 4/10",
+            "e \":\"Internal server error\"} Retrying in 1 second… (attempt 4/10)",
+        ],
+        &[
+            "● 529 Overloaded · Retrying in 8 seconds… (attempt 4/10)",
+            "> Retrying in 2s · attempt 4/10",
+            "⎿ Retrying in a moment",
+            "⎿ Retrying in 2s",
+        ],
     ),
     ("claude-tail-retrying-code", &["⎿ 500 {…} Retrying in 1 second…"], &["⎿ 500 lines", "⎿ step 500 Retrying in"]),
     (
@@ -170,8 +179,17 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
     ),
     (
         "claude-limit-reached",
-        &["⎿ 5-hour limit reached ∙ resets 3am"],
-        &["● The 5-hour limit reached ∙ resets 3am", "⎿ limit reached"],
+        &[
+            "⎿ 5-hour limit reached ∙ resets 3am",
+            "⎿ Spending cap reached resets 3:12pm /upgrade to increase your usage limit.",
+            "⎿ Opus weekly limit reached ∙ resets Oct 6, 3am",
+        ],
+        &[
+            "● The 5-hour limit reached ∙ resets 3am",
+            "⎿ limit reached",
+            "⎿ The cap reached the top",
+            "⎿ 5-hour limit reached",
+        ],
     ),
     ("claude-extra-usage", &["⎿ You're out of extra usage · resets 3pm"], &["● You're out of luck"]),
     (
@@ -179,7 +197,11 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
         &["● Usage limit reached · set to continue automatically at 1:08am", "● Automatic continue cancelled · x"],
         &["● Usage limit reached the top", "⎿ Usage limit reached ·"],
     ),
-    ("claude-limit-command", &["❯ /rate-limit-options"], &["❯ see /rate-limit-options", "● /rate-limit-options"]),
+    (
+        "claude-limit-command",
+        &["❯ /rate-limit-options", "> /rate-limit-options"],
+        &["❯ see /rate-limit-options", "● /rate-limit-options"],
+    ),
     (
         "claude-signed-out",
         &[
@@ -257,7 +279,12 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
     ("claude-login", &["Select login method:", "How do you want to sign in?"], &["Select a method:"]),
     (
         "claude-menu",
-        &["←/→ to switch · Esc to close", "Enter/Space to change · Esc to cancel", "↑/↓ to navigate"],
-        &["Esc to cancel", "Enter your name"],
+        &[
+            "←/→ to switch · Esc to close",
+            "Enter/Space to change · Esc to cancel",
+            "↑/↓ to navigate",
+            "←/→ tab switch · ↓ return · Esc cancel",
+        ],
+        &["Esc to cancel", "Enter your name", "Esc cancels it", "· Esc cancellation"],
     ),
 ];

@@ -34,6 +34,18 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
         &["› Messages to be submitted", "• The messages to be submitted", "• Queue the job"],
     ),
     (
+        "codex-reconnecting",
+        &["• Reconnecting... 1/5 (0s • esc to interrupt)", "◦ Reconnecting... 2/5 (1m 05s • esc to interrupt)"],
+        &["• Reconnecting... soon", "› Reconnecting... 1/5 (0s", "• It says: Reconnecting... 1/5 (0s"],
+    ),
+    (
+        "codex-queued-list",
+        &["alt + ↑ edit", "⌥ + ↑ edit"],
+        &["press alt + ↑ edit", "alt + ↑ edits the file", "• alt + ↑ edit"],
+    ),
+    ("codex-queued-text", &["↳ also check the parser"], &["↳", "• ↳ x", "see ↳ x"]),
+    ("codex-pending-steer", &["! pending steer: next do the docs"], &["! pending", "• ! pending steer: x"]),
+    (
         "codex-closed",
         &["Worked for <1s • 22:01", "─ Worked for 1m 02s ─────"],
         &["• Worked for 3s", "It worked for 3s"],
@@ -85,8 +97,15 @@ pub(crate) const TEXTS: &[Fingerprint] = &[
     ),
     (
         "codex-turn-without-title",
-        &["• the parser reads\n100% context left · ? for shortcuts", "…\n98% context left", "dle\n7% context left"],
         &[
+            "• the parser reads\n100% context left · ? for shortcuts",
+            "…\n98% context left",
+            "dle\n7% context left",
+            "• the parser reads\n2.52K used · ? for shortcuts",
+            "• the parser reads\nmock-1 default · 100% left · /srv",
+        ],
+        &[
+            "• 5K used\nmock-1 default · /srv/left",
             "• the parser reads\nmock-1 default · /srv",
             "■ x\n100% context left",
             "• has 9% context left\nmock-1 default",

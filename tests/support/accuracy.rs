@@ -51,7 +51,7 @@ impl Count {
 /// All tables.
 fn tables() -> String {
     let profiles = Profiles::builtin().expect("the built-in profiles load");
-    let (screens, gaps) = (screens(), known_gaps());
+    let screens = screens();
     let judge = |screen: &Screen, facts: &ScreenFacts| {
         let profile = profiles.get(&screen.label.agent).expect("every capture is of an agent with a profile");
         judge_capture(profile, facts, &screen.capture)
@@ -65,8 +65,8 @@ fn tables() -> String {
     let mut out = String::new();
     let versions: BTreeSet<&str> = screens.iter().map(folder).collect();
     let _infallible = writeln!(out, "{} screens in {} groups.\n", screens.len(), versions.len());
-    out.push_str(&counts("With the facts of tmux", &live, &gaps));
-    out.push_str(&counts("By the text alone", &text, &gaps));
+    out.push_str(&counts("With the facts of tmux", &live, &known_gaps(false)));
+    out.push_str(&counts("By the text alone", &text, &known_gaps(true)));
     let agents: BTreeSet<&str> = screens.iter().map(|screen| screen.label.agent.as_str()).collect();
     for agent in agents {
         out.push_str(&confusion(agent, live.iter().filter(|(screen, _)| screen.label.agent == agent)));

@@ -43,10 +43,16 @@ pub(crate) fn screens() -> Vec<Screen> {
     found
 }
 
-/// Captures that `docs/accuracy.md` lists, since their label says what the screen does not show.
-pub(crate) fn known_gaps() -> BTreeSet<String> {
+/// Heading of the list of captures that only the facts of tmux make readable.
+const TEXT_GAPS: &str = "## Gaps of the text alone";
+
+/// Captures that `docs/accuracy.md` lists, since their label says what the screen does not show; with `text_alone` also
+/// those where tmux shows it.
+pub(crate) fn known_gaps(text_alone: bool) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("docs/accuracy.md")).unwrap();
-    text.lines()
+    let (always, of_text) = text.split_once(TEXT_GAPS).unwrap();
+    let lines = always.lines().chain(of_text.lines().take_while(|_| text_alone));
+    lines
         .filter_map(|line| line.strip_prefix("- `")?.split_once('`').map(|(name, _)| name.to_owned()))
         .filter(|name| name.contains("--"))
         .collect()

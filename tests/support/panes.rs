@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use nexus_watcher::agents::Profiles;
 use nexus_watcher::config::resolved::Settings;
+use nexus_watcher::daemon::audit::Audit;
 use nexus_watcher::daemon::board::Board;
+use nexus_watcher::daemon::edges::Edges;
 use nexus_watcher::daemon::{Outside, observe};
 use nexus_watcher::logic::ids::PaneId;
 use nexus_watcher::logic::pane::{PaneVerdict, State};
@@ -65,12 +67,25 @@ impl Scene {
         Self::with(by, Profiles::builtin().unwrap())
     }
 
+    /// The same with other profiles.
     pub fn with(by: u64, profiles: Profiles) -> Self {
-        let server = TestTmux::start();
+        Self::on(TestTmux::start(), by, profiles)
+    }
+
+    /// On a server whose windows have so many columns and rows.
+    pub fn sized(size: (u16, u16)) -> Self {
+        let server = TestTmux::absent_sized(size);
+        server.start_server();
+        Self::on(server, 100, Profiles::builtin().unwrap())
+    }
+
+    fn on(server: TestTmux, by: u64, profiles: Profiles) -> Self {
         let processes = Aged { machine: Machine::default(), by: Duration::from_secs(by) };
         let dir = server.path("nexus");
         let env: BTreeMap<String, String> = BTreeMap::new();
         let out = Outside {
+            audit: Audit::default(),
+            edges: Edges::default(),
             tmux: TmuxClient::new(server.socket(), None).without_control(),
             clock: Clock::System,
             state: StateDir::new(dir.join("monitor/.state")),
@@ -101,14 +116,42 @@ impl Scene {
         format!("{} {} -", self.copy("/bin/cat", path).display(), self.server.path(screen).display())
     }
 
+    /// Opens a window in which an agent shows this screen and waits.
+    pub fn show(&self, name: &str, screen: &str) -> PaneId {
+        let file = self.server.path(&format!("{name}.screen"));
+        fs::write(&file, screen).unwrap();
+        let claude = self.server.path("bin/claude");
+        if !claude.exists() {
+            self.copy("/bin/cat", "bin/claude");
+        }
+        // The last row's line end would scroll a screen that fills its window.
+        self.server.new_window(name, &format!("stty -echo; exec {} '{}' -", claude.display(), file.display()))
+    }
+
+    /// Opens a window in which an agent runs this shell script.
+    pub fn play(&self, name: &str, script: &str) -> PaneId {
+        let file = self.server.path(&format!("{name}.sh"));
+        fs::write(&file, script).unwrap();
+        let claude = self.server.path("seq/claude");
+        if !claude.exists() {
+            self.copy("/bin/bash", "seq/claude");
+        }
+        self.server.new_window(name, &format!("stty -echo; exec {} {}", claude.display(), file.display()))
+    }
+
     /// What the watcher says of a pane now.
     pub async fn look(&self, pane: PaneId) -> PaneVerdict {
+        self.look_at_all().await.remove(&pane).unwrap()
+    }
+
+    /// What the watcher says of every pane now.
+    pub async fn look_at_all(&self) -> BTreeMap<PaneId, PaneVerdict> {
         let view = self.out.tmux.view().await.unwrap();
         let now = self.out.clock.now();
-        let at = Timestamp::from_secs(now.at.secs() + i64::try_from(self.later.as_secs()).unwrap());
+        let at = Timestamp::from_millis(now.at.millis() + i64::try_from(self.later.as_millis()).unwrap());
         let now = Now { at, uptime: now.uptime + self.later, ..now };
         let seen = observe::panes(&self.out, &view, &now).await.unwrap();
-        seen.into_iter().find(|seen| seen.facts.pane == pane).unwrap().verdict
+        seen.into_iter().map(|seen| (seen.facts.pane, seen.verdict)).collect()
     }
 
     /// Waits for this state with this first reason; an empty reason is any.

@@ -29,6 +29,8 @@ pub struct Seen {
     pub pid: u32,
     /// The agent's own process, where it is known.
     pub agent_pid: Option<u32>,
+    /// Whether a shell takes the keys when the agent ends.
+    pub shell_behind: bool,
     /// Whether the window's panes are synchronised.
     pub synchronized: bool,
     /// Whether a tmux mode is open.
@@ -39,6 +41,8 @@ pub struct Seen {
     pub composer: Option<Composer>,
     /// The rows of the screen outside the input box, top to bottom.
     pub outside: Vec<String>,
+    /// All rows of the screen, top to bottom, for the record of what is done.
+    pub screen: Vec<String>,
     /// What the agent does with a paste while a turn runs.
     pub busy: BusyPaste,
     /// Whether the agent numbers folded pastes and never uses a number again while it runs.
@@ -101,6 +105,8 @@ pub enum Hold {
     NoJournal,
     /// Another of our programs is typing into this pane.
     Locked,
+    /// It was done before under the same key, or begun.
+    Once,
 }
 
 impl Hold {
@@ -121,6 +127,7 @@ impl Hold {
             Self::Changed => "changed",
             Self::NoJournal => "no-journal",
             Self::Locked => "locked",
+            Self::Once => "once",
         }
     }
 
@@ -150,6 +157,7 @@ impl Hold {
                 "the state directory can't be written, so the delivery could not be journalled; free space or fix its permissions"
             }
             Self::Locked => "another delivery to this pane is under way; wait a moment",
+            Self::Once => "it was typed before under this key, or cut off while it was; ng audit shows it",
         }
     }
 }
@@ -223,11 +231,13 @@ pub(crate) mod tests {
             key: PaneKey { server: ServerId { socket: "/tmp/s".into(), pid: 7, start_s: 1 }, pane: PaneId::new(3) },
             pid: 42,
             agent_pid: Some(43),
+            shell_behind: false,
             synchronized: false,
             in_mode: false,
             verdict,
             composer: Some(Composer::default()),
             outside: Vec::new(),
+            screen: Vec::new(),
             busy: BusyPaste::Queue,
             numbered_folds: true,
             vi_guard: false,

@@ -3,7 +3,7 @@
 //! Owns the order in which regions are believed. It contains no agent's wording: every word and glyph is in the profile.
 
 use super::choice;
-use super::fuse::{SHELLS_ONLY, TURN_OVER, TURN_PRESUMED};
+use super::fuse::{SHELLS_ONLY, TURN_CLOSED, TURN_OVER, TURN_PRESUMED};
 use super::profile::Profile;
 use super::verdict::{Evidence, InputRow, Mode, Overlay, PaneVerdict, State, Witness};
 use crate::logic::screen::composer::{self, BoxRows, Composer, NoBox};
@@ -35,6 +35,8 @@ pub struct ScreenFacts {
     pub in_mode: Option<bool>,
     /// The pane's title.
     pub title: Option<String>,
+    /// Whether the pane's cursor is shown.
+    pub cursor_shown: Option<bool>,
     /// The agent's version.
     pub version: Option<String>,
 }
@@ -54,6 +56,7 @@ impl From<&PaneFacts> for ScreenFacts {
             dead: Some(facts.dead.is_some()),
             in_mode: Some(facts.in_mode),
             title: Some(facts.title.clone()),
+            cursor_shown: Some(facts.cursor_shown),
             version: None,
         }
     }
@@ -71,6 +74,14 @@ pub fn wanted_style(profile: &Profile, plain: &[String]) -> Option<(u16, u16)> {
         return None;
     }
     Some((u16::try_from(at.first).ok()?, u16::try_from(at.last).ok()?))
+}
+
+/// The live input box. Where an agent shows the terminal's cursor in it, a hidden one tells of something that has the keys.
+pub(super) fn live_box(profile: &Profile, facts: &ScreenFacts, plain: &[String]) -> Result<BoxRows, NoBox> {
+    let layout = &profile.screen.layout;
+    let found = composer::find(layout, plain)?;
+    let is_covered = layout.shows_cursor && facts.cursor_shown == Some(false);
+    if is_covered { Err(NoBox::Covered(found.first)) } else { Ok(found) }
 }
 
 /// What stands in the input box; `None` if there is no live box.
@@ -228,7 +239,7 @@ impl<'a> Judge<'a> {
             verdict.content_hash = Some(tail::content_hash(&self.profile.screen.layout, self.plain, last + 1).0);
             return verdict;
         }
-        let mut verdict = match composer::find(&self.profile.screen.layout, self.plain) {
+        let mut verdict = match live_box(self.profile, self.facts, self.plain) {
             Ok(at) => {
                 self.wants_more |= composer::may_be_covered(&self.profile.screen.layout, self.plain, at);
                 self.judge_box(at, styled)
@@ -476,11 +487,12 @@ impl<'a> Judge<'a> {
                 TURN_OVER.clone_into(&mut over.rule);
                 verdict.evidence.push(over);
             }
-            let presumes = votes.presumed || (found.rule.region == Region::Footer && self.newest_closes_turn());
-            if presumes && verdict.state == State::Busy && verdict.evidence.first() == Some(&evidence) {
-                let mut presumed = evidence.clone();
-                TURN_PRESUMED.clone_into(&mut presumed.rule);
-                verdict.evidence.push(presumed);
+            if verdict.state == State::Busy && verdict.evidence.first() == Some(&evidence) {
+                let closed = found.rule.region == Region::Footer && self.newest_closes_turn();
+                let told = [(TURN_CLOSED, closed), (TURN_PRESUMED, closed || votes.presumed)];
+                for (rule, _) in told.into_iter().filter(|(_, holds)| *holds) {
+                    verdict.evidence.push(Evidence { rule: rule.to_owned(), ..evidence.clone() });
+                }
             }
             if !verdict.evidence.contains(&evidence) {
                 verdict.evidence.push(evidence);

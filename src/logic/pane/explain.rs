@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-use super::classify::{Look, ScreenFacts, Trace, trace};
+use super::classify::{Look, ScreenFacts, Trace, live_box, trace};
 use super::profile::Profile;
 use super::verdict::{InputRow, PaneVerdict, State};
 use crate::logic::screen::composer;
@@ -100,7 +100,7 @@ pub fn explain(
     let explanation = Explanation {
         profile: profile.name.clone(),
         profile_version: profile.version,
-        regions: regions(profile, plain, styled, &trace),
+        regions: regions(profile, facts, plain, styled, &trace),
         matched: matched(&trace),
         nearest: nearest(profile, facts, &trace),
     };
@@ -110,13 +110,14 @@ pub fn explain(
 /// The places that were found.
 fn regions(
     profile: &Profile,
+    facts: &ScreenFacts,
     plain: &[String],
     styled: Option<(u16, &[String])>,
     trace: &Trace<'_>,
 ) -> Vec<RegionSeen> {
     let mut seen = Vec::new();
     let layout = &profile.screen.layout;
-    match composer::find(layout, plain) {
+    match live_box(profile, facts, plain) {
         Ok(at) => {
             let composer = composer::read(layout, plain, at, styled);
             let mut lines = shown_lines(&composer.text);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Unclear;
-use super::precedence::{Case, PRESUMED_QUIET_RULE, Row, Then};
+use super::precedence::{Case, Row, Then};
 use super::turn::Turn;
 use super::verdict::{Evidence, InputRow, PaneVerdict, State, Witness};
 use crate::logic::hook::Heartbeat;
@@ -30,6 +30,8 @@ pub const TURN_OVER: &str = "turn-over";
 
 /// Rule id under which a screen tells that it only presumes a running turn.
 pub const TURN_PRESUMED: &str = "turn-presumed";
+/// Rule under which the screen says that what was said last closes a turn, though a mark tells of one.
+pub const TURN_CLOSED: &str = "turn-closed";
 
 /// Rule id under which a screen tells that only shells, and so processes, run in the background.
 pub const SHELLS_ONLY: &str = "background-shells-only";
@@ -67,6 +69,9 @@ pub struct ProcessFacts {
     pub unclear: Option<Unclear>,
     /// Whether the foreground is a shell that waits.
     pub shell: bool,
+    /// Whether a shell waits behind the agent: it takes the keys when the agent ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shell_behind: bool,
     /// What else is alive under the pane (a launcher, a build), or where it leads: `Gone` is then no proof that nothing
     /// runs.
     pub other: Option<String>,
@@ -229,15 +234,14 @@ pub fn fuse(
 fn reason(row: &Row, case: &Case<'_>) -> Option<Evidence> {
     let evidence = Evidence::new(row.witness, row.id);
     Some(match (row.witness, row.id, case.hook) {
-        (Witness::Tmux, PRESUMED_QUIET_RULE, _) => Evidence { age_s: Some(case.quiet()), ..evidence },
-        (Witness::Tmux, ..) => {
-            let dead = case.facts.dead?;
-            evidence.with_line(match (dead.status, dead.signal) {
+        (Witness::Tmux, ..) => match case.facts.dead {
+            Some(dead) => evidence.with_line(match (dead.status, dead.signal) {
                 (_, Some(signal)) => format!("signal {signal}"),
                 (Some(status), _) => format!("status {status}"),
                 _ => "status not known".to_owned(),
-            })
-        }
+            }),
+            None => Evidence { age_s: Some(case.now.since(case.facts.activity)), ..evidence },
+        },
         (Witness::Process, ..) => {
             let rule = case.process.unclear.filter(|why| why.hides_screen()).map_or(row.id, Unclear::rule);
             let line = case.process.other.clone().or_else(|| case.process.described());
@@ -394,6 +398,7 @@ mod tests {
             synchronized: false,
             alternate_on: true,
             cursor: (0, 0),
+            cursor_shown: true,
             size: (80, 24),
             history: 0,
             bell: false,
@@ -572,28 +577,37 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_the_screen_only_presumes_is_over_when_nothing_is_drawn_for_long() {
-        let at = |quiet_s: i64| PaneFacts { activity: Timestamp::from_secs(now().secs() - quiet_s), ..facts() };
-        let presumed = || {
+    fn a_turn_that_the_screen_only_presumes_is_over_once_nothing_was_drawn_for_long() {
+        let presumed = |input| {
             let mut seen = screen(State::Busy, "codex-turn-without-title");
             seen.evidence.push(Evidence::new(Witness::Screen, TURN_PRESUMED));
+            seen.input = input;
             seen
         };
-        for (quiet_s, hook, seen, expected) in [
-            (29, None, presumed(), State::Busy),
-            (30, None, presumed(), State::Idle),
-            (3000, Some(hook("idle_prompt", 3000)), presumed(), State::Idle),
-            // A hook that says busy knows better, and so does a mark on the screen.
-            (40, Some(hook("busy", 20)), presumed(), State::Busy),
-            (3000, None, screen(State::Busy, "claude-spinner"), State::Busy),
-            // What stands in the box is still somebody's draft.
-            (3000, None, PaneVerdict { input: Some(InputRow::Typed), ..presumed() }, State::Busy),
-        ] {
-            let verdict = fuse(&at(quiet_s), &alive(), hook.as_ref(), seen, now(), FRESH);
-            let over = verdict.evidence.iter().find(|reason| reason.rule == PRESUMED_QUIET_RULE);
-            assert_eq!(verdict.state, expected, "{quiet_s}: {:?}", verdict.evidence);
-            assert!(expected == State::Busy || over.is_some_and(|reason| reason.age_s.is_some()), "{quiet_s}");
+        // The clock runs on while the pane is as it was.
+        let after = |secs: i64, hook: Option<&HookFacts>, seen: PaneVerdict| {
+            let later = Timestamp::from_secs(now().secs() + secs);
+            let verdict = fuse(&facts(), &alive(), hook, seen, later, FRESH);
+            (verdict.state, verdict.evidence[0].rule.clone())
+        };
+        let (ghost, blank) = (Some(InputRow::Ghost), Some(InputRow::Blank));
+        let is = |state, rule: &str| (state, rule.to_owned());
+        for secs in [-60, 0, 60, 309] {
+            assert_eq!(after(secs, None, presumed(ghost)), is(State::Busy, "codex-turn-without-title"), "{secs}");
         }
+        assert_eq!(after(310, None, presumed(ghost)), is(State::AutosuggestOnly, "presumed-silent"));
+        assert_eq!(after(4000, None, presumed(blank)), is(State::Idle, "presumed-silent"));
+        // Below a line that closes a turn that is soon.
+        let mut closed = presumed(blank);
+        closed.evidence.push(Evidence::new(Witness::Screen, TURN_CLOSED));
+        assert_eq!(after(29, None, closed.clone()).0, State::Busy);
+        assert_eq!(after(30, None, closed), is(State::Idle, "closed-silent"));
+        // A command that prints nothing has no box below it, and a draft stays a draft.
+        assert_eq!(after(4000, None, presumed(None)).0, State::Busy);
+        // A mark that is there is not presumed, and what a hook says counts.
+        assert_eq!(after(4000, None, screen(State::Busy, "codex-working")), is(State::Busy, "codex-working"));
+        let busy = HookFacts { last_activity: Some(Timestamp::from_secs(now().secs() + 390)), ..hook("busy", 0) };
+        assert_eq!(after(400, Some(&busy), presumed(ghost)), is(State::Busy, "hook-busy"));
     }
 
     #[test]

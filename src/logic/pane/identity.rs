@@ -101,6 +101,9 @@ pub fn with_agent(tree: &[Process], agent: &Process, profile: &Profile, now: Tim
         version: same_agent(tree, agent, profile).find_map(by_path),
         liveness: Liveness::Alive,
         unclear: (agent.in_front == Some(false)).then_some(Unclear::InBackground),
+        shell_behind: tree.iter().any(|process| {
+            process.depth < agent.depth && process.is_shell() && process.is_live() && process.in_front == Some(false)
+        }),
         background_shells: Some(below.shells),
         background_cpu: Some(below.shell_cpu),
         background_oldest: below.oldest,

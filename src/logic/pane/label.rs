@@ -36,6 +36,9 @@ pub struct TmuxLabel {
     /// The title.
     #[serde(rename = "pane_title")]
     pub title: String,
+    /// `1` if the cursor was shown.
+    #[serde(rename = "cursor_flag")]
+    pub cursor: Option<String>,
     /// `1` if the command had ended.
     #[serde(rename = "pane_dead")]
     pub dead: String,
@@ -75,6 +78,7 @@ impl Label {
             dead: Some(self.tmux.dead == "1"),
             in_mode: Some(self.tmux.in_mode == "1"),
             title: Some(self.tmux.title.clone()),
+            cursor_shown: self.tmux.cursor.as_ref().map(|flag| flag == "1"),
             version: None,
         }
     }
@@ -217,7 +221,7 @@ mod tests {
     use super::*;
 
     fn label(state: &str, input_row: &str, turn_running: bool) -> Label {
-        let tmux = TmuxLabel { title: String::new(), dead: "0".into(), in_mode: "0".into() };
+        let tmux = TmuxLabel { title: String::new(), cursor: None, dead: "0".into(), in_mode: "0".into() };
         let (state, input_row) = (state.to_owned(), input_row.to_owned());
         Label { agent: "a".into(), version: None, state, input_row, turn_running, overlay: String::new(), tmux }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::fuse::{HookFacts, Liveness, PID_GONE, ProcessFacts, TURN_OVER, TURN_PRESUMED};
+use super::fuse::{HookFacts, Liveness, PID_GONE, ProcessFacts, TURN_CLOSED, TURN_OVER, TURN_PRESUMED};
 use super::verdict::{Overlay, PaneVerdict, State, Witness};
 use crate::logic::snapshot::PaneFacts;
 use crate::logic::time::Timestamp;
@@ -12,12 +12,12 @@ use crate::logic::time::Timestamp;
 // Seen: the pane shows a submitted prompt 45 to 98 ms after the hook, later on a loaded machine.
 const REPAINT: Duration = Duration::from_secs(3);
 
-/// For how long nothing may be drawn while a turn runs that is only presumed: what streams is drawn every few seconds, and
-/// what an agent waits for has a mark of its own.
-pub const PRESUMED_QUIET: Duration = Duration::from_secs(30);
+/// How long a pane must not have been drawn for a turn that is only presumed to be over. A client that waits for the next
+/// word of an answer gives up and says so before that (Codex after 5 min).
+const SILENT: Duration = Duration::from_secs(310);
 
-/// Rule by which a turn that was only presumed is over.
-pub const PRESUMED_QUIET_RULE: &str = "presumed-quiet";
+/// The same where what was said last closes a turn: whatever runs has drawn its own prompt or text by then.
+const SILENT_AFTER_CLOSING: Duration = Duration::from_secs(30);
 
 /// Everything that is known of a pane at one look.
 #[derive(Clone, Copy, Debug)]
@@ -189,11 +189,18 @@ pub const TABLE: &[Row] = &[
         },
     ),
     row(
-        PRESUMED_QUIET_RULE,
+        "closed-silent",
         Witness::Tmux,
         Then::ByBox,
-        "the screen only presumes that a turn runs, and nothing was drawn in the window for 30 s",
-        |case| case.is_presumed() && case.quiet() >= PRESUMED_QUIET,
+        "only the footer tells of a turn, below a line that closes one, and nothing was drawn for 30 s",
+        |case| case.is_presumed() && case.has(TURN_CLOSED) && case.silence() >= SILENT_AFTER_CLOSING,
+    ),
+    row(
+        "presumed-silent",
+        Witness::Tmux,
+        Then::ByBox,
+        "the screen only presumes that a turn runs, and nothing was drawn for 310 s",
+        |case| case.is_presumed() && case.silence() >= SILENT,
     ),
     row("hook-idle", Witness::Screen, Then::Screen, "a fresh hook says anything else", |case| case.is_fresh()),
     row("hook-stale", Witness::Screen, Then::Screen, "the hook's last word is too old to count", |case| {
@@ -238,8 +245,8 @@ impl Case<'_> {
         self.screen.state == State::Busy && self.has(TURN_PRESUMED)
     }
 
-    /// For how long nothing was drawn in the window.
-    pub(super) fn quiet(&self) -> Duration {
+    /// For how long nothing was drawn. A clock that was set back tells nothing.
+    fn silence(&self) -> Duration {
         self.now.since(self.facts.activity)
     }
 

@@ -17,6 +17,8 @@ pub const MIN_LOOKS: u32 = 2;
 pub const QUIET: Duration = Duration::from_millis(1100);
 /// How long after the last drawing a pane counts as one that is being drawn. tmux counts in whole seconds.
 const DRAWN: Duration = Duration::from_millis(1200);
+/// What is drawn this many seconds after the first look at rest is the rest of the repaint that it saw.
+const REPAINT_S: i64 = 1;
 /// For how long nothing may run in a pane that is being drawn all the while: a mark that shows rarely is no end.
 pub const DRAWN_QUIET: Duration = Duration::from_secs(30);
 /// How soon after it was reported idle a pane that works again counts as one that flaps.
@@ -85,7 +87,7 @@ impl Memory {
         };
         self.leaving = Some(leaving);
         let lasted = now.uptime.saturating_sub(leaving.since);
-        let is_drawn = drawn_at.secs() > leaving.since_at.secs() || is_recent(drawn_at, now);
+        let is_drawn = drawn_at.secs() > leaving.since_at.secs().saturating_add(REPAINT_S) || is_recent(drawn_at, now);
         let needed = self.needed(is_drawn);
         if leaving.looks >= MIN_LOOKS && lasted >= needed {
             return self.rest(verdict, now.uptime);
@@ -196,6 +198,15 @@ mod tests {
             (tick * 500, state, tick * 500, None)
         });
         assert_eq!(changes(&reported(looks)), 0);
+    }
+
+    #[test]
+    fn a_repaint_that_a_look_saw_in_the_middle_needs_no_half_minute() {
+        // Looked at 20 ms before the end of a second; the last rows are drawn in the next one.
+        let looks = [(980, State::Idle), (1480, State::Idle), (2480, State::Idle), (2980, State::Idle)];
+        let looks = looks.map(|(at, state)| (at, state, 1010.min(at), None));
+        let states = reported([(400, State::Busy, 400, None)].into_iter().chain(looks));
+        assert_eq!(states.last(), Some(&State::Idle), "{states:?}");
     }
 
     #[test]

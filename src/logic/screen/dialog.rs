@@ -88,22 +88,40 @@ fn hint(layout: &Layout, rows: &[String]) -> Option<String> {
 /// The last option list: first row, last row, row of the cursor, labels, and which of them is under the cursor.
 fn options(layout: &Layout, rows: &[String], hinted: bool) -> Option<(usize, usize, usize, String, usize)> {
     let top = conversation_end(layout, rows);
-    let (cursor_row, column) = rows.iter().enumerate().skip(top).rev().take(MAX_ROWS).find_map(|(at, row)| {
+    let candidate = |(at, row): (usize, &String)| {
         let column = cursor_column(layout, row)?;
         // A sent message stands at the left edge with the same glyph; only a numbered label or key hints tell.
         let label: String = row.chars().skip(column).take(4).collect();
         let numbered = label.starts_with(|ch: char| ch.is_ascii_digit()) && label.contains('.');
         (indent(row) != Some(0) || hinted || numbered).then_some((at, column))
-    })?;
+    };
+    let (lowest, column) = rows.iter().enumerate().skip(top).rev().take(MAX_ROWS).find_map(candidate)?;
+    // Below the options there may be a field for words of one's own, with the same glyph.
+    let above = rows[..lowest].iter().enumerate().skip(top).rev().take_while(|(_, row)| indent(row) != Some(0));
+    let mut above = above.filter(|(_, row)| cursor_column(layout, row) == Some(column));
+    let is_field = layout.shape == Shape::Open && Kind::of(&rows[lowest], column) == Kind::Plain;
+    let listed = above.find(|(_, row)| is_field && Kind::of(row, column) == Kind::Numbered);
+    let cursor_row = listed.map_or(lowest, |(at, _)| at);
     let mut columns = vec![column];
     if rows[cursor_row].chars().nth(column) == Some(layout.tick) {
         columns.push(column + 2);
     }
     let kind = |row: &str| Kind::of(row, column);
     let chosen_kind = kind(&rows[cursor_row]);
-    let alike = |row: &str| layout.shape != Shape::Open || kind(row) == chosen_kind;
-    let is_sibling = |row: &str| text_column(row).is_some_and(|at| columns.contains(&at)) && alike(row);
-    let passes = |row: &str| is_blank_row(row) || is_divider(row) || text_column(row).is_some_and(|at| at > column);
+    // In a narrow pane labels move by a column, and in a frame they wrap to the column of the others; numbers tell.
+    let squeezed = layout.shape == Shape::Ruled && chosen_kind == Kind::Numbered;
+    let framed = squeezed && rows[cursor_row].trim_start().starts_with('│');
+    let is_sibling = |row: &str| {
+        text_column(row).is_some_and(|at| match layout.shape {
+            _ if squeezed && at.abs_diff(column) <= 1 && Kind::of(row, at) == Kind::Numbered => true,
+            _ if framed => false,
+            Shape::Open => columns.contains(&at) && kind(row) == chosen_kind,
+            _ => columns.contains(&at),
+        })
+    };
+    let furthest_left = if framed { column.saturating_sub(1) } else { column + 1 };
+    let passes =
+        |row: &str| is_blank_row(row) || is_divider(row) || text_column(row).is_some_and(|at| at >= furthest_left);
     let (mut first, mut last) = (cursor_row, cursor_row);
     for at in (0..cursor_row).rev() {
         if is_sibling(&rows[at]) && !is_divider(&rows[at]) {
@@ -199,7 +217,13 @@ fn conversation_end(layout: &Layout, rows: &[String]) -> usize {
     let Some(lowest) = rows.iter().rposition(is_edge) else { return 0 };
     // One that is taller than the screen has its upper edge beyond it.
     let above = rows[..lowest].iter().rposition(is_edge).unwrap_or(0);
-    let is_talk = |row: &String| row.starts_with(|ch| layout.heads.contains(ch));
+    let is_sent = |row: &str| {
+        let label = cursor_column(layout, row).filter(|column| *column == 2);
+        label.is_some_and(|column| Kind::of(row, column) == Kind::Plain)
+    };
+    let is_talk = |row: &String| {
+        row.starts_with(|ch| layout.heads.contains(ch)) || row.trim_start().starts_with(layout.child) || is_sent(row)
+    };
     if rows[above..lowest].iter().any(is_talk) { lowest } else { above }
 }
 

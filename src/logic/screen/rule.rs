@@ -20,6 +20,8 @@ pub struct Layout {
     pub ghost_colours: Vec<Colour>,
     /// Whether an empty input row always shows a placeholder.
     pub is_never_empty: bool,
+    /// Whether the terminal's cursor is shown while the input row has the keys, and only then.
+    pub shows_cursor: bool,
     /// What stands between the prompt glyph and the text; differs from the blank after an option cursor.
     pub gap: char,
     /// Character that the lines above and below the input box consist of.

@@ -107,6 +107,7 @@ pub(crate) mod tests {
             synchronized: false,
             alternate_on: false,
             cursor: (0, 0),
+            cursor_shown: true,
             size: (80, 24),
             history: 0,
             bell: false,

@@ -24,6 +24,9 @@ const PREPARING: &str = "preparing to act on a pane";
 /// strftime runs over a printed format.
 const FACTS: &str = "#{pid} #{start_time} #{pane_id} #{pane_dead} #{pane_in_mode} #{pane_synchronized} #{pane_pid}";
 
+/// Whether the program in front is a shell by its name (`logic::pane::process`).
+const SHELL_IN_FRONT: &str = " #{?#{m/r:^-?(a|ba|da|fi|k|z)?sh$,#{pane_current_command}},1,0}";
+
 /// Numbers the buffers of this process.
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
 
@@ -99,6 +102,10 @@ fn check(act: &GuardedAct) -> Result<String, TmuxError> {
         actual.push_str(" #{?#{C/r:");
         actual.push_str(&whole_row(row)?);
         actual.push_str("},1,0}");
+    }
+    if act.no_shell {
+        expected.push_str(" 0");
+        actual.push_str(SHELL_IN_FRONT);
     }
     Ok(format!("#{{==:{expected},{actual}}}"))
 }
@@ -251,6 +258,7 @@ mod tests {
             require: Vec::new(),
             rows: Vec::new(),
             refuse: Vec::new(),
+            no_shell: false,
             act: what,
         }
     }

@@ -152,6 +152,18 @@ pub enum Key {
     LetterI,
 }
 
+impl Key {
+    /// Its name, for records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enter => "Enter",
+            Self::Escape => "Escape",
+            Self::BSpace => "BSpace",
+            Self::LetterI => "i",
+        }
+    }
+}
+
 /// What to do to a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
@@ -179,6 +191,8 @@ pub struct GuardedAct {
     pub rows: Vec<String>,
     /// Texts of which none may be on the visible screen.
     pub refuse: Vec<String>,
+    /// No shell may be in front: one waits behind the agent, and would run what is typed when that has ended.
+    pub no_shell: bool,
     /// The act.
     pub act: Act,
 }
@@ -213,8 +227,8 @@ pub enum ActRefusal {
     /// Another tmux server answers on the socket.
     #[error("another tmux server answers on the socket")]
     OtherServer,
-    /// A required text is not on the screen, or a refused one is.
-    #[error("the screen is no longer what was checked")]
+    /// A required text is not on the screen, or a refused one is, or a shell is in front.
+    #[error("the screen, or the program in front, is no longer what was checked")]
     ScreenChanged,
 }
 
@@ -248,6 +262,7 @@ pub trait Tmux {
     ///
     /// Shape:  `windows` is every window whose bell may go: those reported, and those seen ringing that are never
     ///         reported (the target). tmux clears a session's bells together or not at all.
+    ///         Never called but by `daemon::actuate`.
     /// Errors: `Refused` if another window of the session rings too; that session's bells are left as they are.
     async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError>;
 }

@@ -15,7 +15,7 @@ pub(super) const IDENTITY_FORMAT: &str = "#{pid} #{start_time} #{version} #{sock
 /// A row a pane; [`parse_panes`] reads it.
 pub(super) const PANE_FORMAT: &str = "#{pane_id} #{window_id} #{session_id} #{window_index} #{window_active} \
     #{pane_active} #{window_activity} #{pane_dead} #{pane_dead_status} #{pane_dead_signal} #{pane_pid} \
-    #{pane_in_mode} #{pane_synchronized} #{alternate_on} #{cursor_x} #{cursor_y} #{pane_width} #{pane_height} \
+    #{pane_in_mode} #{pane_synchronized} #{alternate_on} #{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_height} \
     #{history_size} #{window_bell_flag} #{n:session_name} #{n:window_name} #{n:pane_title} \
     #{session_name} #{window_name} #{pane_title}";
 
@@ -169,6 +169,7 @@ impl<'a> Cursor<'a> {
         let synchronized = self.flag()?;
         let alternate_on = self.flag()?;
         let cursor = (self.number()?, self.number()?);
+        let cursor_shown = self.flag()?;
         let size = (self.number()?, self.number()?);
         let history = self.number()?;
         let bell = self.flag()?;
@@ -192,6 +193,7 @@ impl<'a> Cursor<'a> {
             synchronized,
             alternate_on,
             cursor,
+            cursor_shown,
             size,
             history,
             bell,
@@ -221,7 +223,7 @@ mod tests {
     fn row(pane: u32, bell: u8, session: &str, name: &str, title: &str) -> String {
         let (s, n, t) = (session.len(), name.len(), title.len());
         format!(
-            "%{pane} @1 $0 2 1 0 1700000000 0   4711 0 0 1 7 8 80 24 12 {bell} {s} {n} {t} {session} {name} {title}\n"
+            "%{pane} @1 $0 2 1 0 1700000000 0   4711 0 0 1 7 8 0 80 24 12 {bell} {s} {n} {t} {session} {name} {title}\n"
         )
     }
 
@@ -233,7 +235,8 @@ mod tests {
         assert_eq!((facts.window_index, facts.window_active, facts.pane_active), (2, true, false));
         assert_eq!((facts.dead, facts.pid), (None, Some(4711)));
         assert_eq!((facts.in_mode, facts.synchronized, facts.alternate_on), (false, false, true));
-        assert_eq!((facts.cursor, facts.size, facts.history, facts.bell), ((7, 8), (80, 24), 12, false));
+        assert_eq!((facts.cursor, facts.cursor_shown), ((7, 8), false));
+        assert_eq!((facts.size, facts.history, facts.bell), ((80, 24), 12, false));
         assert_eq!(facts.activity, Timestamp::from_secs(1_700_000_000));
     }
 

@@ -143,6 +143,7 @@ async fn every_question_and_act_goes_to_its_own_server_by_the_raw_id() {
         require: vec![],
         rows: vec![],
         refuse: vec![],
+        no_shell: false,
         act: Act::Press(vec![]),
     };
     assert_eq!(servers.act(&act("1/%5")).await, Ok(ActOutcome::Done));

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use nexus_watcher::agents::Profiles;
 use nexus_watcher::config::resolved::Settings;
+use nexus_watcher::daemon::audit::Audit;
 use nexus_watcher::daemon::board::Board;
+use nexus_watcher::daemon::edges::Edges;
 use nexus_watcher::daemon::observe::Observer;
 use nexus_watcher::daemon::{self, Outside, Run};
 use nexus_watcher::logic::time::Timestamp;
@@ -111,6 +113,8 @@ async fn live(plan: &Plan, root: &Path) -> Report {
         let mut driver = std::pin::pin!(drive(Rc::clone(&fleet), plan.length, root, &mut sizes));
         loop {
             let outside = Outside {
+                audit: Audit::default(),
+                edges: Edges::default(),
                 tmux: tmux.clone(),
                 clock,
                 state: fleet.borrow().state.clone(),

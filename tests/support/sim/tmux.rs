@@ -234,6 +234,7 @@ impl Machine {
                     synchronized: window.synchronized,
                     alternate_on: matches!(pane.program, Program::Agent(_)),
                     cursor: pane.program.cursor(),
+                    cursor_shown: true,
                     size: (u16::try_from(draw::COLUMNS).unwrap_or(0), u16::try_from(draw::ROWS).unwrap_or(0)),
                     history: 0,
                     bell: ringing.contains(id),

@@ -59,6 +59,7 @@ pub(crate) async fn guarded<W: World>(world: &W, pane: PaneId, act: Act) -> Guar
         require: vec![],
         rows: vec![],
         refuse: vec![],
+        no_shell: false,
         act,
     }
 }

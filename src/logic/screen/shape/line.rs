@@ -31,6 +31,10 @@ pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result
     if last > first && is_shell_row(&rows[end]) {
         return Err(NoBox::Remnant(end));
     }
+    // A line right below the prompt closes a box, which a line editor has not.
+    if let Some(line) = (first + 1..=last).find(|at| is_rule(&rows[*at], layout.rule)) {
+        return Err(NoBox::Remnant(line));
+    }
     Ok(BoxRows { top, first, last, bottom: last, plain_prompt: true, lead, right: usize::MAX })
 }
 

@@ -61,8 +61,12 @@ fn completes(layout: &Layout, rows: &[String], at: BoxRows) -> bool {
 fn prompt_row(layout: &Layout, row: &str) -> Option<bool> {
     let mut chars = row.chars();
     let glyph = chars.next()?;
-    let gap = chars.next()?;
-    (gap == layout.gap && !glyph.is_whitespace()).then_some(glyph == layout.prompt)
+    let plain = glyph == layout.prompt || layout.prompts.contains(glyph);
+    match chars.next() {
+        Some(gap) => (gap == layout.gap && !glyph.is_whitespace()).then_some(plain),
+        // A row that the agent draws without its cursor ends at the glyph.
+        None => plain.then_some(true),
+    }
 }
 
 /// The first row below the box that can't belong to a footer. A status line of the user's own may start at the left
