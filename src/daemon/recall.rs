@@ -70,7 +70,7 @@ impl Recall {
         self.twins = if view.servers.len() > 1 { twins(&view.panes) } else { HashMap::new() };
     }
 
-    /// The same, and forgets panes that are no longer listed.
+    /// Takes note of who the servers are, and forgets panes that are no longer listed.
     pub(super) fn keep(&mut self, view: &TmuxView) {
         self.meet(view);
         if self.panes.len() > view.panes.len() {

@@ -147,7 +147,8 @@ impl<T: Tmux + 'static> Tmux for Servers<T> {
 
     async fn act(&self, act: &GuardedAct) -> Result<ActOutcome, TmuxError> {
         let Some(slot) = self.slot(act.pane.server()) else { return Ok(ActOutcome::Refused(ActRefusal::Gone)) };
-        slot.client.act(&GuardedAct { pane: act.pane.raw(), ..act.clone() }).await
+        let raw = GuardedAct { pane: act.pane.raw(), ..act.clone() };
+        Tmux::act(slot.client.as_ref(), &raw).await
     }
 
     async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError> {

@@ -146,8 +146,8 @@ async fn every_question_and_act_goes_to_its_own_server_by_the_raw_id() {
         no_shell: false,
         act: Act::Press(vec![]),
     };
-    assert_eq!(servers.act(&act("1/%5")).await, Ok(ActOutcome::Done));
-    assert_eq!(servers.act(&act("7/%5")).await, Ok(ActOutcome::Refused(ActRefusal::Gone)));
+    assert_eq!(Tmux::act(&servers, &act("1/%5")).await, Ok(ActOutcome::Done));
+    assert_eq!(Tmux::act(&servers, &act("7/%5")).await, Ok(ActOutcome::Refused(ActRefusal::Gone)));
     assert_eq!((a.asked(), b.asked()), (vec![], vec!["act %5".to_owned()]));
     servers.clear_bells(&["1/@5", "@0", "1/@0"].map(|text| WindowId::parse(text).unwrap())).await.unwrap();
     assert_eq!((a.asked(), b.asked()), (vec!["clear @0".to_owned()], vec!["clear @5 @0".to_owned()]));
