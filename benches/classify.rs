@@ -17,7 +17,9 @@ use nexus_watcher::logic::snapshot::{PaneFacts, TmuxView};
 use nexus_watcher::logic::time::Timestamp;
 use nexus_watcher::sys::clock::Clock;
 use nexus_watcher::sys::files::StateDir;
-use nexus_watcher::sys::tmux::{ActOutcome, Capture, CaptureRequest, GuardedAct, Tmux, TmuxError};
+use nexus_watcher::sys::tmux::{
+    ActOutcome, Capture, CaptureRequest, GuardedAct, Reading, Tmux, TmuxError, read_in_rounds,
+};
 
 mod support;
 
@@ -137,7 +139,7 @@ impl Tmux for Saved {
     async fn view(&self) -> Result<TmuxView, TmuxError> {
         let server = ServerId { socket: "none".into(), pid: 1, start_s: 1 };
         let panes = (0..).take(self.screens.len()).map(pane_facts).collect();
-        Ok(TmuxView { server, version: "3.3a".into(), panes })
+        Ok(TmuxView::of_one(server, "3.3a", panes))
     }
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
@@ -153,6 +155,14 @@ impl Tmux for Saved {
             }
         };
         Ok(requests.iter().map(answer).collect())
+    }
+
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
+        Ok(self.view().await?.of_window(window))
+    }
+
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+        read_in_rounds(self, reading).await
     }
 
     async fn act(&self, _act: &GuardedAct) -> Result<ActOutcome, TmuxError> {

@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use nexus_watcher::daemon::{Outside, observe};
-use nexus_watcher::logic::ids::{PaneId, WindowId};
+use nexus_watcher::logic::ids::{PaneId, WindowId, WindowName};
 use nexus_watcher::logic::snapshot::TmuxView;
 use nexus_watcher::sys::clock::Clock;
 use nexus_watcher::sys::files::StateDir;
@@ -44,6 +44,10 @@ struct Counting {
 impl Tmux for Counting {
     async fn view(&self) -> Result<TmuxView, TmuxError> {
         self.inner.view().await
+    }
+
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
+        self.inner.view_of(window).await
     }
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {

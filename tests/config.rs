@@ -587,10 +587,12 @@ fn the_example_and_the_reference_are_what_the_table_makes() {
 }
 
 #[test]
-fn sockets_that_are_not_watched_are_said() {
+fn several_sockets_are_watched_and_none_twice() {
     let loaded = Trial::with("monitor:\n  tmux:\n    sockets: [one, two]\n").load().unwrap();
-    let expected = "monitor.tmux.sockets: only the first, one, is watched by this version".to_owned();
-    assert!(loaded.notices.contains(&expected), "{:?}", loaded.notices);
+    assert_eq!(loaded.settings.tmux_sockets, ["one", "two"]);
+    assert!(loaded.notices.iter().all(|notice| !notice.contains("tmux")), "{:?}", loaded.notices);
+    let error = Trial::with("monitor:\n  tmux:\n    sockets: [one, two, one]\n").load().unwrap_err().to_string();
+    assert!(error.contains("monitor.tmux.sockets") && error.contains("\"one\" is listed twice"), "{error}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use nexus_watcher::logic::hook::Whose;
 use nexus_watcher::logic::ids::{PaneId, WindowName};
 use nexus_watcher::sys::files::StateDir;
 use nexus_watcher::sys::{decisions, hook_files};
@@ -245,7 +246,10 @@ fn what_the_original_tools_leave_is_read_and_kept() {
     fs::create_dir_all(hooks.path("decisions")).unwrap();
     let beat = r#"{"state":"idle_prompt","last_activity":1759000000,"event":"Stop","last_tool":null,"session_id":null,"window":"w3","external_waits":[{"kind":"slurm","id":"77","since":5}],"dismissed_waits":["ci:1"],"last_turn_end":1759000000,"scheduled_wakeup_at":1759000900}"#;
     fs::write(hooks.path("heartbeat/w3.json"), beat).unwrap();
-    let found = hook_files::read_heartbeat(&state, &window, Some(PaneId::new(1))).unwrap().unwrap().heartbeat;
+    let found = hook_files::read_heartbeat(&state, &window, Whose { pane: Some(PaneId::new(1)), ..Whose::default() })
+        .unwrap()
+        .unwrap()
+        .heartbeat;
     assert_eq!((found.state.as_str(), found.last_turn_end), ("idle_prompt", Some(1_759_000_000)));
     assert_eq!(found.external_waits(), [("slurm".to_owned(), "77".to_owned())]);
     hooks.hook(&json!({"hook_event_name": "PostToolUse", "session_id": "s-1", "tool_name": "Bash"}));

@@ -43,7 +43,16 @@ fn clients(server: &TestTmux) -> Vec<String> {
 async fn guarded(server: &TestTmux, pane: PaneId, act: Act) -> GuardedAct {
     let view = client(server).view().await.unwrap();
     let pid = server.pane_pid(pane);
-    GuardedAct { server: view.server, pane, pid, require: vec![], rows: vec![], refuse: vec![], no_shell: false, act }
+    GuardedAct {
+        server: view.server(0).unwrap().clone(),
+        pane,
+        pid,
+        require: vec![],
+        rows: vec![],
+        refuse: vec![],
+        no_shell: false,
+        act,
+    }
 }
 
 fn paste(text: &str) -> Act {
@@ -183,8 +192,8 @@ async fn the_view_tells_what_tmux_knows_of_a_pane() {
     })
     .await;
     assert_eq!(view.panes.len(), 4, "a linked window's panes are listed once");
-    assert_eq!(view.server.pid, server.server_pid());
-    assert_eq!(Path::new(&view.server.socket), server.socket_path());
+    assert_eq!(view.server(0).unwrap().pid, server.server_pid());
+    assert_eq!(Path::new(&view.server(0).unwrap().socket), server.socket_path());
     assert_eq!(facts[&dead].dead.unwrap().status, Some(7));
     assert_eq!(facts[&plain].pid, Some(server.pane_pid(plain)));
     assert_eq!((facts[&plain].window, facts[&plain].in_mode), (facts[&second].window, false));
@@ -212,11 +221,11 @@ async fn without_a_server_it_says_so_and_starts_none() {
 async fn a_server_that_ends_is_noticed_and_its_successor_is_another() {
     let server = TestTmux::start();
     let client = client(&server);
-    let first = client.view().await.unwrap().server;
+    let first = client.view().await.unwrap().server(0).unwrap().clone();
     server.stop_server().await;
     assert!(matches!(client.view().await, Err(TmuxError::NoServer { .. })));
     server.start_server();
-    let second = client.view().await.unwrap().server;
+    let second = client.view().await.unwrap().server(0).unwrap().clone();
     assert_ne!(first, second);
 }
 
@@ -495,7 +504,7 @@ async fn a_pane_that_dies_at_any_moment_never_takes_the_server_with_it() {
     for round in 0..200 {
         // The program ends between nought and twenty milliseconds after its window opened.
         let pane = server.new_window("r", &format!("sleep 0.0{:02}", round % 20));
-        let (server_id, pid) = (view.server.clone(), server.pane_pid(pane));
+        let (server_id, pid) = (view.server(0).unwrap().clone(), server.pane_pid(pane));
         let act = GuardedAct {
             server: server_id,
             pane,

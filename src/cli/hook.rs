@@ -16,7 +16,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::hook_place::{self, Asked};
 use super::{Invocation, Verb, render};
-use crate::logic::hook::{Effect, Event, Heartbeat, HookContext, Part, Payload, Prior, effects_of};
+use crate::logic::hook::{Effect, Event, Heartbeat, HookContext, Part, Payload, Prior, effects_of, server_in};
 use crate::logic::ids::{PaneId, WindowName};
 use crate::logic::time::Now;
 use crate::sys::clock::Clock;
@@ -177,9 +177,10 @@ impl Call {
         problems: &mut Vec<String>,
     ) -> Option<HookContext> {
         let pane = ProcessEnv.get("TMUX_PANE").as_deref().and_then(PaneId::parse);
+        let server = ProcessEnv.get("TMUX").as_deref().and_then(server_in).map(str::to_owned);
         if let Some(window) = self.window.clone().filter(|name| !name.is_empty()) {
             // A named window needs the flag: the environment can be inherited from the orchestrator.
-            return Some(HookContext { window: Some(WindowName(window)), pane, is_target: self.is_target });
+            return Some(HookContext { window: Some(WindowName(window)), pane, server, is_target: self.is_target });
         }
         let asked = Asked {
             state,
@@ -192,7 +193,7 @@ impl Call {
             problems.push(problem);
             None
         })?;
-        Some(HookContext { window: Some(found.window), pane, is_target: self.is_target || found.is_target })
+        Some(HookContext { window: Some(found.window), pane, server, is_target: self.is_target || found.is_target })
     }
 
     /// The state directory; `None` if nothing names it, or if it is not there.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::agents::Profiles;
 use crate::config::load;
 use crate::config::resolved::Settings;
-use crate::logic::hook::{self, Above, Place, Standing, is_session_id};
+use crate::logic::hook::{self, Above, Place, Standing, is_session_id, server_in};
 use crate::logic::ids::{PaneId, WindowName};
 use crate::logic::time::Now;
 use crate::sys::env::{Env as _, ProcessEnv};
@@ -96,8 +96,8 @@ fn look(asked: &Asked<'_>, pane: &str, tmux: &str) -> Result<Option<Place>, Stri
     if let Some(window) = by_name {
         return Ok(Some(Place { window, is_target }));
     }
-    let (Some(pane), Some(socket)) = (PaneId::parse(pane), tmux.split(',').next().filter(|path| !path.is_empty()))
-    else {
+    let socket = server_in(tmux).and_then(|server| server.rsplit_once(',')).map(|(socket, _)| socket);
+    let (Some(pane), Some(socket)) = (PaneId::parse(pane), socket) else {
         return Ok(None);
     };
     let settings = settings(asked);
@@ -144,17 +144,17 @@ fn settings(asked: &Asked<'_>) -> Settings {
     }
 }
 
-/// Whether the server with this socket is the one that is watched.
+/// Whether the server with this socket is one that is watched.
 fn is_watched(settings: &Settings, socket: &str) -> bool {
     let name = socket.rsplit('/').next().unwrap_or(socket);
-    match settings.tmux_sockets.first().map_or(Socket::Default, |given| Socket::parse(given)) {
+    Socket::parse_all(&settings.tmux_sockets).into_iter().any(|watched| match watched {
         Socket::Default => name == "default",
         Socket::Name(given) => name == given,
         Socket::Path(path) => {
             let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
             real(&path) == real(Path::new(socket))
         }
-    }
+    })
 }
 
 /// Every pane of the server.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 
-use super::Invocation;
 use super::pane_explain::Explain;
+use super::{Invocation, render};
 use crate::agents::Profiles;
 use crate::config::resolved::Settings;
 use crate::daemon::Outside;
@@ -17,12 +17,12 @@ use crate::daemon::explain::{self, Explained};
 use crate::daemon::observe::{self, Observer};
 use crate::logic::emit::clean;
 use crate::logic::ids::{PaneId, SessionId, WindowId};
-use crate::logic::snapshot::{ObservedPane, PaneFacts};
+use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::worker::scope;
 use crate::sys::clock::Clock;
 use crate::sys::env::ProcessEnv;
 use crate::sys::files::StateDir;
-use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient};
+use crate::sys::tmux::{self, Servers, Socket, Tmux as _, TmuxClient};
 
 /// Which panes are meant.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,9 @@ pub(super) fn look(
                 return Ok(Answer::CannotLook(error.to_string()));
             }
         };
-        let wanted = match meant(which, &out.settings.get(), &view.panes) {
+        out.observer.meet(&view);
+        say_what_is_missing(&view);
+        let wanted = match meant(which, &out.settings.get(), &view) {
             Meant::Windows(windows) => windows,
             Meant::Pane(pane) => {
                 let window = pane.window;
@@ -73,6 +75,7 @@ pub(super) fn look(
                 vec![window]
             }
             Meant::None(why) => return Ok(Answer::NoSuchWindow(why)),
+            Meant::Unknown(why) => return Ok(Answer::CannotLook(why)),
             Meant::Several(why) => return Ok(Answer::Ambiguous(why)),
         };
         view.panes.retain(|pane| wanted.contains(&pane.window));
@@ -84,9 +87,9 @@ pub(super) fn look(
         let mut judged = Vec::with_capacity(wanted.len());
         for mut pane in wanted.iter().filter_map(|id| representative(*id, &observed)) {
             let mut explained = None;
-            if explains {
+            if explains && view.key(pane.facts.pane).is_some() {
                 // Looked at once more, whole: what is explained is what was seen now.
-                match explain::pane(&out, &view.server, &pane.facts, &out.clock.now()).await {
+                match explain::pane(&out, &view, &pane.facts, &out.clock.now()).await {
                     Ok(Some(seen)) => {
                         pane.verdict = seen.verdict;
                         let Explained { witnesses, screen, history, .. } = seen;
@@ -110,12 +113,15 @@ pub(super) enum Meant {
     Pane(Box<PaneFacts>),
     /// Nothing; why.
     None(String),
+    /// What is meant may be on a server that does not answer; why.
+    Unknown(String),
     /// More than one window; which.
     Several(String),
 }
 
 /// Which of these panes are meant.
-pub(super) fn meant(which: Which<'_>, settings: &Settings, panes: &[PaneFacts]) -> Meant {
+pub(super) fn meant(which: Which<'_>, settings: &Settings, view: &TmuxView) -> Meant {
+    let panes = &view.panes;
     let in_scope = scope::sessions(panes, &settings.tmux_sessions, &settings.target_window);
     match which {
         Which::All(session) => {
@@ -131,31 +137,37 @@ pub(super) fn meant(which: Which<'_>, settings: &Settings, panes: &[PaneFacts]) 
             }
             Meant::Windows(windows)
         }
-        Which::One(spec) => match find(spec, panes, in_scope.as_ref()) {
+        Which::One(spec) => match find(spec, view, in_scope.as_ref()) {
             Found::Pane(found) => Meant::Pane(Box::new(found)),
             Found::Window(only) => Meant::Windows(vec![only]),
             Found::None(why) => Meant::None(why),
+            Found::Unknown(why) => Meant::Unknown(why),
             Found::Several(why) => Meant::Several(why),
         },
     }
 }
 
 /// The outside as a verb sees it that looks once.
-pub(super) fn outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
-    let mut out = lasting_outside(settings, profiles)?;
-    out.tmux = out.tmux.without_control();
-    Ok(out)
+pub(super) fn outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<Servers<TmuxClient>>> {
+    outside_with(settings, profiles, |socket| TmuxClient::new(socket, None).without_control())
 }
 
-/// The outside as a verb sees it that goes on looking, over one control client.
-pub(super) fn lasting_outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<TmuxClient>> {
+/// The outside as a verb sees it that goes on looking, over one control client a server.
+pub(super) fn lasting_outside(settings: Settings, profiles: Profiles) -> anyhow::Result<Outside<Servers<TmuxClient>>> {
+    outside_with(settings, profiles, |socket| TmuxClient::new(socket, None))
+}
+
+fn outside_with(
+    settings: Settings,
+    profiles: Profiles,
+    client: impl Fn(Socket) -> TmuxClient,
+) -> anyhow::Result<Outside<Servers<TmuxClient>>> {
     let observer = Observer::new()?;
     observer.replace(profiles);
-    let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
     Ok(Outside {
         audit: Audit::default(),
         edges: Edges::default(),
-        tmux: TmuxClient::new(socket, None),
+        tmux: Servers::of_sockets(&settings.tmux_sockets, client),
         clock: Clock::System,
         state: StateDir::new(&settings.state_dir),
         settings: settings.into(),
@@ -180,17 +192,19 @@ pub(super) enum Chosen {
 
 /// Chooses the pane that a spelling means: a pane by its id; else the only live pane of the one window, or the only one
 /// that runs an agent. A dead one is chosen where there is no other, so that the caller can say so.
-pub(super) async fn choose(out: &Outside<TmuxClient>, spec: &str) -> Chosen {
+pub(super) async fn choose(out: &Outside<Servers<TmuxClient>>, spec: &str) -> Chosen {
     let view = match out.tmux.view().await {
         Ok(view) => view,
         Err(error) => return Chosen::CannotLook(tmux::check_installed().await.err().unwrap_or(error).to_string()),
     };
+    out.observer.meet(&view);
     let settings = out.settings.get();
     let in_scope = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window);
-    let window = match find(spec, &view.panes, in_scope.as_ref()) {
+    let window = match find(spec, &view, in_scope.as_ref()) {
         Found::Pane(pane) => return Chosen::Pane(Box::new(pane)),
         Found::Window(window) => window,
         Found::None(why) => return Chosen::NoSuchWindow(why),
+        Found::Unknown(why) => return Chosen::CannotLook(why),
         Found::Several(why) => return Chosen::Ambiguous(why),
     };
     let mut panes: Vec<&PaneFacts> = Vec::new();
@@ -228,16 +242,30 @@ enum Found {
     Window(WindowId),
     /// Nothing; why.
     None(String),
+    /// It may be on a server that does not answer; why.
+    Unknown(String),
     /// More than one window; which.
     Several(String),
 }
 
 /// Finds what a spelling means. Windows in scope come first; only if none is meant there, all sessions are searched.
-fn find(spec: &str, panes: &[PaneFacts], in_scope: Option<&BTreeSet<SessionId>>) -> Found {
+fn find(spec: &str, view: &TmuxView, in_scope: Option<&BTreeSet<SessionId>>) -> Found {
+    let panes = &view.panes;
+    let named = PaneId::parse(spec).map(PaneId::server).or_else(|| WindowId::parse(spec).map(WindowId::server));
+    let none = |what: &str| {
+        let silent = view.unlisted().find(|server| named.is_none_or(|named| named == *server));
+        match (silent.and_then(|server| view.silence(server)), named) {
+            (Some(why), _) => Found::Unknown(format!("whether there is a {what} can't be told: {why}")),
+            (None, Some(server)) if usize::from(server) >= view.servers.len() => {
+                Found::None(format!("no {what}: there is no server {server} in monitor.tmux.sockets"))
+            }
+            (None, _) => Found::None(format!("no {what}")),
+        }
+    };
     if let Some(id) = PaneId::parse(spec) {
         return match panes.iter().find(|pane| pane.pane == id) {
             Some(pane) => Found::Pane(pane.clone()),
-            None => Found::None(format!("no pane {spec}")),
+            None => none(&format!("pane {spec}")),
         };
     }
     let local: Vec<&PaneFacts> =
@@ -245,7 +273,7 @@ fn find(spec: &str, panes: &[PaneFacts], in_scope: Option<&BTreeSet<SessionId>>)
     let all: Vec<&PaneFacts> = panes.iter().collect();
     let found = [local, all].iter().map(|panes| meant_by(spec, panes)).find(|found| !found.is_empty());
     match found.as_deref() {
-        None | Some([]) => Found::None(format!("no window {spec:?}")),
+        None | Some([]) => none(&format!("window {spec:?}")),
         Some([only]) => Found::Window(*only),
         Some(several) => {
             let named: Vec<String> = several
@@ -255,6 +283,13 @@ fn find(spec: &str, panes: &[PaneFacts], in_scope: Option<&BTreeSet<SessionId>>)
                 .collect();
             Found::Several(format!("{spec:?} means several windows; ask for one of {}", named.join(", ")))
         }
+    }
+}
+
+/// Says on standard error which servers are missing from an answer.
+fn say_what_is_missing(view: &TmuxView) {
+    if let Some(why) = view.trouble() {
+        render::note(&format!("ng: not answering, {why}"));
     }
 }
 

@@ -75,10 +75,12 @@ pub(super) fn run(invocation: &Invocation, args: &ArgMatches, profiles: Profiles
             Ok(view) => view,
             Err(error) => return Ok(Err((2, error.to_string()))),
         };
-        match pane_live::meant(Which::One(window), &out.settings.get(), &view.panes) {
+        out.observer.meet(&view);
+        match pane_live::meant(Which::One(window), &out.settings.get(), &view) {
             Meant::Windows(windows) => view.panes.retain(|pane| windows.contains(&pane.window)),
             Meant::Pane(pane) => view.panes = vec![*pane],
             Meant::None(why) => return Ok(Err((3, why))),
+            Meant::Unknown(why) => return Ok(Err((2, why))),
             Meant::Several(why) => return Ok(Err((64, why))),
         }
         let now = out.clock.now();

@@ -125,6 +125,7 @@ fn judge_file(args: &ArgMatches, profiles: &Profiles, path: &Path) -> anyhow::Re
         window: text("index").and_then(|index| index.parse().ok()),
         name: text("name").or(stem),
         active: text("active").as_deref() == Some("1"),
+        pane: None,
     };
     let explain = explanation.map(|screen| Explain { witnesses, screen: Some(screen), history: None, at: now.at });
     Ok(Answered { label, verdict, explain })

@@ -10,6 +10,7 @@ use super::pane_live::{self, Answer, Which};
 use super::{Invocation, Verb, render};
 use super::{pane_report, pane_saved};
 use crate::agents::Profiles;
+use crate::logic::ids::PaneId;
 use crate::logic::pane::{Evidence, PaneVerdict, State};
 use crate::logic::snapshot::ObservedPane;
 use crate::logic::time::age_text;
@@ -136,6 +137,8 @@ pub(crate) struct Label {
     pub(crate) name: Option<String>,
     /// Whether it is its session's current window.
     pub(crate) active: bool,
+    /// The pane, if it is a live one.
+    pub(crate) pane: Option<PaneId>,
 }
 
 /// A verdict as it is answered.
@@ -155,6 +158,7 @@ fn answered((pane, explain): (ObservedPane, Option<Explain>)) -> Answered {
         window: Some(pane.facts.window_index),
         name: Some(pane.facts.window_name.0),
         active: pane.facts.window_active,
+        pane: Some(pane.facts.pane),
     };
     Answered { label, verdict: pane.verdict, explain }
 }
@@ -180,7 +184,7 @@ fn print(json: bool, answered: &Answered) -> anyhow::Result<()> {
 fn document(answered: &Answered) -> Document<'_> {
     let Answered { label, verdict, explain } = answered;
     let name = label.name.as_deref();
-    Document { window: label.window, name, active: label.active, verdict, explain: explain.as_ref() }
+    Document { window: label.window, name, pane: label.pane, active: label.active, verdict, explain: explain.as_ref() }
 }
 
 /// A verdict as JSON.
@@ -190,6 +194,8 @@ struct Document<'a> {
     window: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pane: Option<PaneId>,
     active: bool,
     #[serde(flatten)]
     verdict: &'a PaneVerdict,
@@ -207,6 +213,8 @@ pub(crate) fn verdict_line(label: &Label, verdict: &PaneVerdict) -> String {
             words.push(format!("{key}={}", word(&value)));
         }
     };
+    // The index and the name of a further server may be those of another window.
+    put("pane", label.pane.filter(|pane| pane.server() > 0).map(|pane| pane.to_string()));
     put("input", verdict.input.map(|input| input.word().to_owned()));
     put("overlay", verdict.overlay.map(|overlay| overlay.word().to_owned()));
     // One word each; the labels and the question are in the JSON and the explanation.
@@ -277,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_line_has_fixed_words_first_and_only_the_fields_that_are_known() {
-        let label = Label { window: Some(3), name: Some("w3".into()), active: true };
+        let label = Label { window: Some(3), name: Some("w3".into()), active: true, pane: Some(PaneId::new(7)) };
         let mut verdict = PaneVerdict::of(State::Blocked, Evidence::new(Witness::Screen, "claude-permission"));
         verdict.overlay = Some(Overlay::Permission);
         verdict.agent = Some("claude".into());
@@ -285,6 +293,11 @@ mod tests {
             &label,
             &verdict,
             "state=blocked active=1 window=3 name=w3 overlay=permission agent=claude agent_version=unknown",
+        );
+        check(
+            &Label { pane: Some(PaneId::new(7).on(1)), ..label.clone() },
+            &verdict,
+            "state=blocked active=1 window=3 name=w3 pane=1/%7 overlay=permission agent=claude agent_version=unknown",
         );
         verdict.input = Some(InputRow::Unclear);
         verdict.retrying = Some("4/10".into());
@@ -299,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_forge_a_field() {
-        let label = Label { window: Some(0), name: Some("x state=idle\nstate=idle".into()), active: false };
+        let label = Label { window: Some(0), name: Some("x state=idle\nstate=idle".into()), active: false, pane: None };
         let verdict = PaneVerdict::of(State::Absent, Evidence::new(Witness::Tmux, "pane_dead"));
         check(
             &label,

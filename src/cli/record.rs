@@ -18,7 +18,7 @@ use crate::logic::shell::quote;
 use crate::logic::snapshot::TmuxView;
 use crate::logic::time::{Now, age_text};
 use crate::sys::recordings::Writer;
-use crate::sys::tmux::{self, Tmux as _, TmuxClient};
+use crate::sys::tmux::{self, Servers, Tmux as _, TmuxClient};
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 64 };
 
@@ -122,7 +122,7 @@ fn refuse(code: u8, why: &str) -> u8 {
 
 /// A recording in progress.
 struct Recording<'a> {
-    out: Outside<TmuxClient>,
+    out: Outside<Servers<TmuxClient>>,
     which: Which<'a>,
     recorder: Recorder,
     mask: bool,
@@ -185,10 +185,12 @@ impl Recording<'_> {
             Ok(view) => view,
             Err(error) => return Err(tmux::check_installed().await.err().unwrap_or(error).to_string()),
         };
-        match pane_live::meant(self.which, &self.out.settings.get(), &view.panes) {
+        self.out.observer.meet(&view);
+        match pane_live::meant(self.which, &self.out.settings.get(), &view) {
             Meant::Windows(windows) => view.panes.retain(|pane| windows.contains(&pane.window)),
             Meant::Pane(pane) => view.panes = vec![*pane],
             Meant::None(why) => return Ok(Err((3, why))),
+            Meant::Unknown(why) => return Err(why),
             Meant::Several(why) => return Ok(Err((64, why))),
         }
         // A window that is linked into several sessions is listed in each.

@@ -22,7 +22,7 @@ use crate::sys::clock::Clock;
 use crate::sys::files::{self, StateDir};
 use crate::sys::seed;
 use crate::sys::stdin;
-use crate::sys::tmux::TmuxClient;
+use crate::sys::tmux::{Servers, TmuxClient};
 
 pub(super) const VERB: Verb = Verb { command, run, usage: 2 };
 
@@ -147,7 +147,7 @@ fn run(invocation: &Invocation, args: &ArgMatches) -> anyhow::Result<u8> {
     })
 }
 
-async fn send(out: &Outside<TmuxClient>, order: &Order, wait: u64) -> anyhow::Result<Report> {
+async fn send(out: &Outside<Servers<TmuxClient>>, order: &Order, wait: u64) -> anyhow::Result<Report> {
     let mut say = |why: &str| render::note(&format!("ng send: waiting for {}, up to {wait} s: {why}", order.window));
     send::send(out, order, &mut say).await.with_context(|| {
         format!(

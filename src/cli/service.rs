@@ -91,13 +91,17 @@ fn unit(
 fn with_socket(mut unit: Unit, invocation: &Invocation, is_configured: bool) -> anyhow::Result<Unit> {
     let env = invocation.env();
     let tmpdir = env.non_empty("TMUX_TMPDIR");
-    let given = env.non_empty("NEXUS_TMUX_SOCKET").map(|socket| {
+    let given = env.non_empty("NEXUS_TMUX_SOCKET").map(|sockets| {
         // A name without a slash is a name among the account's sockets, not a path.
-        if socket.contains('/') {
-            current_dir().map(|here| here.join(&socket).display().to_string())
-        } else {
-            Ok(socket)
-        }
+        let whole = |socket: &str| {
+            if socket.contains('/') {
+                current_dir().map(|here| here.join(socket).display().to_string())
+            } else {
+                Ok(socket.to_owned())
+            }
+        };
+        let sockets: anyhow::Result<Vec<String>> = sockets.split(',').map(|socket| whole(socket.trim())).collect();
+        sockets.map(|sockets| sockets.join(","))
     });
     let socket = match given {
         Some(given) => Some(given?),

@@ -14,7 +14,7 @@ pub(super) struct Objection {
 type Check = fn(&Settings) -> Option<Objection>;
 
 /// All of them.
-pub(super) const CHECKS: &[Check] = &[confirm_after_settle, stale_after_ticks, windows_differ];
+pub(super) const CHECKS: &[Check] = &[confirm_after_settle, sockets_differ, stale_after_ticks, windows_differ];
 
 /// A proof can only be looked for once the text had time to show.
 fn confirm_after_settle(settings: &Settings) -> Option<Objection> {
@@ -26,6 +26,14 @@ fn confirm_after_settle(settings: &Settings) -> Option<Objection> {
             settings.paste_settle.as_secs()
         ),
     })
+}
+
+/// A server that is listed twice would have two numbers.
+fn sockets_differ(settings: &Settings) -> Option<Objection> {
+    let sockets = &settings.tmux_sockets;
+    let is_twice = |(at, socket): (usize, &String)| sockets.iter().take(at).any(|earlier| earlier == socket);
+    let twice = sockets.iter().enumerate().find(|(at, socket)| is_twice((*at, socket)));
+    twice.map(|(_, socket)| Objection { key: "monitor.tmux.sockets", what: format!("{socket:?} is listed twice") })
 }
 
 /// A watcher that misses one tick must not count as down, since a second one would be started.

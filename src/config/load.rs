@@ -69,16 +69,13 @@ pub fn load_file(env: &dyn Env, root: &Path, file: Option<&Path>, cwd: &Path) ->
         // A check over values that are wrong already would only repeat that.
         return Err(ConfigError { problems });
     }
-    let mut notices = notices(root, file, &judged, bases);
+    let notices = notices(root, file, &judged, bases);
     let is_in_an_older_form = judged.text.is_some() || !judged.old.is_empty();
     let text = judged.text.take().or(text);
     let warnings = std::mem::take(&mut judged.warnings);
     let routes = judged.values.into_iter().map(|(key, (_, route))| (key, route)).collect();
     let source = text.map(|text| Source { text, routes });
     let loaded = Loaded { settings, notices: Vec::new(), warnings, is_in_an_older_form, values, source }.settled()?;
-    if let [watched, _, ..] = loaded.settings.tmux_sockets.as_slice() {
-        notices.push(format!("monitor.tmux.sockets: only the first, {watched}, is watched by this version"));
-    }
     Ok(Loaded { notices, ..loaded })
 }
 

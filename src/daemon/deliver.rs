@@ -147,7 +147,7 @@ pub(super) async fn settle<T: Tmux>(out: &Outside<T>, pending: &Pending) -> Outc
         out.clock.now().uptime,
     );
     let letter = letter(out, pasted, Cause::EarlierReport { nonce: pending.signature.nonce.clone() });
-    let watch = Watch::new(letter.window.clone(), None, pending.transcript.clone());
+    let watch = Watch::new(letter.window.clone(), None, pending.transcript.clone()).on(pending.pane.server.clone());
     let mut journal = PendingFile { out, emit: None, pending: Some(pending.clone()) };
     let (outcome, _) = drive::drive(out, &letter, delivery, watch, &mut journal).await;
     match &outcome {

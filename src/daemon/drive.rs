@@ -187,7 +187,7 @@ async fn paste<T: Tmux>(
     record: &mut Record,
 ) -> Happened {
     let now = out.clock.now();
-    watch.begin(out);
+    watch.begin(out, &on.key);
     fault::point("before-journal");
     if let Err(error) = journal.intent(&on.key, on.pid, watch.transcript(), &now) {
         // Without a journal a crash could tell twice or lose; nothing is typed.

@@ -2,10 +2,9 @@
 
 use super::observe;
 use super::outside::Outside;
-use crate::logic::ids::{PaneKey, ServerId};
 use crate::logic::pane::history::History;
 use crate::logic::pane::{self, Explanation, PaneVerdict, WitnessSeen};
-use crate::logic::snapshot::PaneFacts;
+use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::pane_history;
 use crate::sys::tmux::{Tmux, TmuxError};
@@ -26,7 +25,7 @@ pub struct Explained {
 /// Looks at a pane; `None` if it has gone.
 pub async fn pane<T: Tmux>(
     out: &Outside<T>,
-    server: &ServerId,
+    view: &TmuxView,
     facts: &PaneFacts,
     now: &Now,
 ) -> Result<Option<Explained>, TmuxError> {
@@ -54,8 +53,8 @@ pub async fn pane<T: Tmux>(
     ];
     let stamp = observe::limit_stamp(out, facts);
     witnesses.extend(stamp.map(|stamp| pane::witnesses::of_limit_stamp(&stamp, hook.as_ref(), now.at)));
-    let key = PaneKey { server: server.clone(), pane: facts.pane };
     // A history that can't be read is none: nothing rests on it.
-    let history = pane_history::read(&out.state, &key).ok().flatten().map(|record| record.transitions);
+    let record = view.key(facts.pane).and_then(|key| pane_history::read(&out.state, &key).ok().flatten());
+    let history = record.map(|record| record.transitions);
     Ok(Some(Explained { verdict, screen, witnesses, history: history.unwrap_or_default() }))
 }

@@ -19,7 +19,7 @@ use crate::logic::time::Now;
 use crate::logic::worker::log::drop_unused;
 use crate::logic::worker::scope;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
-use crate::sys::tmux::Tmux;
+use crate::sys::tmux::{Socket, Tmux, TmuxError};
 use crate::sys::{action_log, archived, decisions, git};
 use crate::tasks::Need;
 
@@ -81,10 +81,11 @@ pub(super) async fn gather<T: Tmux>(out: &Outside<T>, log: &ActionLog, now: &Now
                 snapshot.tmux = Gathered::Got(view);
             }
             Err(error) => {
-                snapshot.tmux = Gathered::Failed(error.to_string());
+                let why = unanswered(&settings, &error);
                 if has(Need::Panes) {
-                    snapshot.panes = Gathered::Failed(error.to_string());
+                    snapshot.panes = Gathered::Failed(why.clone());
                 }
+                snapshot.tmux = Gathered::Failed(why);
             }
         }
     }
@@ -154,8 +155,16 @@ async fn target<T: Tmux>(out: &Outside<T>, all: &Gathered<TmuxView>) -> Gathered
         Gathered::Failed(why) => Gathered::Failed(why.clone()),
         Gathered::NotAsked => match out.tmux.view_of(&name).await {
             Ok(view) => Gathered::Got(view),
-            Err(error) => Gathered::Failed(error.to_string()),
+            Err(error) => Gathered::Failed(unanswered(&out.settings.get(), &error)),
         },
+    }
+}
+
+/// Why no server answered, with the name of the socket; of several, the error names each.
+fn unanswered(settings: &Settings, error: &TmuxError) -> String {
+    match Socket::parse_all(&settings.tmux_sockets).as_slice() {
+        [only] => error.says_of(&only.describe()),
+        _ => error.to_string(),
     }
 }
 
@@ -167,6 +176,7 @@ async fn watched_panes<T: Tmux>(
     now: &Now,
 ) -> Gathered<Vec<crate::logic::snapshot::ObservedPane>> {
     let settings = out.settings.get();
+    out.observer.meet(view);
     let Some(sessions) = scope::sessions(&view.panes, &settings.tmux_sessions, &settings.target_window) else {
         return Gathered::Failed(format!("no session holds a window named {}", settings.target_window));
     };

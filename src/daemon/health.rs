@@ -9,6 +9,7 @@ use super::outside::Outside;
 use crate::logic::action::Emit;
 use crate::logic::degraded::Mode;
 use crate::logic::delivery::{Proof, ProofBy};
+use crate::logic::hook::Whose;
 use crate::logic::ids::WindowName;
 use crate::logic::inbox::stems;
 use crate::logic::time::{Now, Timestamp, age_text};
@@ -83,7 +84,7 @@ impl Health {
             return;
         }
         let target = WindowName(out.settings.get().target_window.clone());
-        let heartbeat = hook_files::read_heartbeat(&out.state, &target, None).ok().flatten();
+        let heartbeat = hook_files::read_heartbeat(&out.state, &target, Whose::default()).ok().flatten();
         let spoke = heartbeat.map(|found| Timestamp::from_secs(found.heartbeat.last_activity));
         let are_set_up =
             || stems(&target).iter().any(|stem| out.state.at(format!("hook-settings/{stem}.json")).exists());

@@ -86,7 +86,7 @@ impl Observer {
         let Some(pid) = facts.pid else { return (Unclear::NoPanePid.alone(), *now, None) };
         let Tree { processes: tree, age, read_at } = match self.processes.tree(pid, now) {
             Ok(tree) => tree,
-            Err(Unseen::Gone) if self.sees_server(now) == Some(true) => {
+            Err(Unseen::Gone) if self.sees_server(facts, now) == Some(true) => {
                 return (ProcessFacts { liveness: Liveness::Gone, ..ProcessFacts::default() }, *now, None);
             }
             Err(Unseen::Gone | Unseen::Blind) => return (Unclear::Blind.alone(), *now, None),
@@ -96,7 +96,7 @@ impl Observer {
         let Some((process, profile)) = agent(&tree, profile_of) else {
             let found = without_agent(&tree, age, before);
             // Ids of another container may be those of anything here.
-            if found.liveness == Liveness::Gone && self.sees_server(now) == Some(false) {
+            if found.liveness == Liveness::Gone && self.sees_server(facts, now) == Some(false) {
                 return (Unclear::Blind.alone(), *now, None);
             }
             return (found, read_at, None);
@@ -125,9 +125,9 @@ impl Observer {
         }
     }
 
-    /// Whether the tmux server is among the processes that are seen; `None` if the server is not known.
-    fn sees_server(&self, now: &Now) -> Option<bool> {
-        let (pid, start_s) = self.recall.borrow().server().map(|server| (server.pid, server.start_s))?;
+    /// Whether the pane's tmux server is among the processes that are seen; `None` if the server is not known.
+    fn sees_server(&self, facts: &PaneFacts, now: &Now) -> Option<bool> {
+        let (pid, start_s) = self.recall.borrow().server(facts.pane).map(|server| (server.pid, server.start_s))?;
         Some(self.processes.sees(pid, Timestamp::from_secs(start_s), now))
     }
 }

@@ -4,7 +4,7 @@ use super::observe;
 use super::outside::Outside;
 use crate::config::resolved::ViGuard;
 use crate::logic::delivery::gate::{Chip, Composer, Seen, Target};
-use crate::logic::ids::{PaneId, PaneKey};
+use crate::logic::ids::{PaneId, ServerNumber, WindowId};
 use crate::logic::pane::{self, ProcessFacts, State};
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::Now;
@@ -51,10 +51,15 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
         }
         Err(error) => return Target::CannotTell(error.to_string()),
     };
+    out.observer.meet(&view);
     let now = out.clock.now();
     let (facts, process) = match choose(out, aim, &view, &now) {
         Ok(chosen) => chosen,
         Err(target) => return target,
+    };
+    let Some(key) = view.key(facts.pane) else {
+        let why = view.silence(facts.pane.server()).unwrap_or("its server does not answer");
+        return Target::CannotTell(format!("{}: {why}", facts.pane));
     };
     let Some(pid) = facts.pid else {
         return Target::CannotTell(format!("tmux does not say which process runs in {}", facts.pane));
@@ -101,7 +106,7 @@ pub(super) async fn at<T: Tmux>(out: &Outside<T>, aim: &Aim) -> Target {
         _ => None,
     };
     Target::Present(Box::new(Seen {
-        key: PaneKey { server: view.server.clone(), pane: facts.pane },
+        key,
         pid,
         agent_pid: process.agent_pid,
         shell_behind: process.shell_behind,
@@ -131,13 +136,25 @@ fn choose<'a, T>(
 ) -> Result<(&'a PaneFacts, ProcessFacts), Target> {
     let panes: Vec<&PaneFacts> = view.panes.iter().filter(|pane| name.means(pane)).collect();
     let Some(first) = panes.first() else {
-        return Err(Target::Absent(match name {
-            Aim::Name(name) => format!("no window is named {name}"),
-            Aim::Pane(_) => format!("{name} is gone"),
-        }));
+        let is_meant = |server: ServerNumber| match name {
+            Aim::Name(_) => true,
+            Aim::Pane(id) => id.server() == server,
+        };
+        // What a server that does not answer has is not known.
+        let silent = view.unlisted().find(|server| is_meant(*server)).and_then(|server| view.silence(server));
+        return Err(match (name, silent) {
+            (_, Some(why)) => Target::CannotTell(format!("whether {name} is there can't be told: {why}")),
+            (Aim::Name(name), None) => Target::Absent(format!("no window is named {name}")),
+            (Aim::Pane(_), None) => Target::Absent(format!("{name} is gone")),
+        });
     };
     if panes.iter().any(|pane| pane.window != first.window) {
-        return Err(Target::Ambiguous(format!("several windows are named {name}; rename all but one")));
+        let mut windows: Vec<WindowId> = panes.iter().map(|pane| pane.window).collect();
+        windows.sort_unstable();
+        windows.dedup();
+        let windows: Vec<String> = windows.iter().map(WindowId::to_string).collect();
+        let windows = windows.join(", ");
+        return Err(Target::Ambiguous(format!("several windows are named {name} ({windows}); rename all but one")));
     }
     let live: Vec<&PaneFacts> = panes.into_iter().filter(|pane| pane.dead.is_none()).collect();
     match live.as_slice() {

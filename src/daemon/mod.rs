@@ -321,7 +321,7 @@ impl<T: Tmux + 'static> Daemon<T> {
         }
         let asked = if snapshot.tmux == Gathered::NotAsked { &snapshot.target } else { &snapshot.tmux };
         match asked {
-            Gathered::Got(_) => self.out.board.report(&now, Degraded::TmuxUnreachable, None),
+            Gathered::Got(view) => self.out.board.report(&now, Degraded::TmuxUnreachable, view.trouble().as_deref()),
             Gathered::Failed(why) => self.out.board.report(&now, Degraded::TmuxUnreachable, Some(why)),
             Gathered::NotAsked => {}
         }

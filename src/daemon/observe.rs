@@ -12,7 +12,7 @@ use super::past;
 use super::recall::{Recall, Screen};
 use super::session;
 use crate::agents::Profiles;
-use crate::logic::ids::PaneId;
+use crate::logic::ids::{PaneId, ServerNumber};
 use crate::logic::pane::activity::Activity;
 use crate::logic::pane::{
     self, Evidence, HookFacts, LimitStamp, PaneVerdict, ProcessFacts, Profile, Reader, ScreenFacts, State, Wanted,
@@ -21,6 +21,7 @@ use crate::logic::pane::{
 use crate::logic::screen::Shape;
 use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::Now;
+use crate::sys::join;
 use crate::sys::processes::{Machine, Processes};
 use crate::sys::tmux::{Capture, CaptureRequest, Reading, Tmux, TmuxError};
 
@@ -46,6 +47,14 @@ impl Observer {
     /// An observer that has seen nothing.
     pub fn with(profiles: Rc<Profiles>, processes: Box<dyn Processes>) -> Self {
         Self { profiles: RefCell::new(profiles), processes, recall: RefCell::default() }
+    }
+
+    /// Takes note of who the watched servers are, and of what is ambiguous between them. Whoever looks at some of the
+    /// panes only shows all of them here first.
+    pub fn meet(&self, view: &TmuxView) {
+        let mut recall = self.recall.borrow_mut();
+        recall.meet(view);
+        recall.note_twins(view);
     }
 
     /// Judges by other profiles from now on; what was judged by the old ones is judged anew.
@@ -86,15 +95,30 @@ pub(super) struct Rows {
     pub(super) styled: Option<(u16, Vec<String>)>,
 }
 
-/// Verdicts on every pane of a view.
+/// Rule of a verdict on a pane whose server does not answer.
+pub(super) const SERVER_SILENT: &str = "server-not-answering";
+
+/// What one pass saw of a pane: who runs in it, and the verdict on its screen if that was read. Else why nothing was.
+type Look = Result<(ProcessFacts, Option<PaneVerdict>), String>;
+
+/// Verdicts on every pane of a view. Panes of a server that does not answer are unknown.
+///
+/// Errors: nothing could be read of any server.
 pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Result<Vec<ObservedPane>, TmuxError> {
     let observer = &out.observer;
     observer.recall.borrow_mut().keep(view);
-    let mut sweep = Sweep::over(observer, &view.panes, now);
-    out.tmux.read(&mut sweep).await?;
-    let Sweep { processes, verdicts, .. } = sweep;
+    let looks = sweep(out, view, now).await?;
     let mut list = Vec::with_capacity(view.panes.len());
-    for ((facts, process), verdict) in view.panes.iter().zip(processes).zip(verdicts) {
+    for (facts, look) in view.panes.iter().zip(looks) {
+        let (process, verdict) = match look {
+            Ok(seen) => seen,
+            Err(why) => {
+                let verdict =
+                    PaneVerdict::of(State::Unknown, Evidence::new(Witness::Tmux, SERVER_SILENT).with_line(why));
+                list.push(ObservedPane { facts: facts.clone(), verdict });
+                continue;
+            }
+        };
         if let Some(verdict) = verdict {
             let screen = Screen::new(facts.clone(), &process, now.at, verdict);
             observer.recall.borrow_mut().pane(facts.pane).screen = Some(screen);
@@ -114,8 +138,50 @@ pub async fn panes<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Res
         let verdict = pane::with_limit_stamp(verdict, stamp.as_ref(), hook.as_ref(), now.at);
         list.push(ObservedPane { facts: facts.clone(), verdict });
     }
-    past::weigh(out, &view.server, &mut list, now);
+    past::weigh(out, view, &mut list, now);
     Ok(list)
+}
+
+/// Looks at every pane of a view, at all servers at once.
+///
+/// Errors: nothing could be read of any server.
+async fn sweep<T: Tmux>(out: &Outside<T>, view: &TmuxView, now: &Now) -> Result<Vec<Look>, TmuxError> {
+    let sweeps = join::all(of_servers(&view.panes).map(async |(server, panes)| {
+        if let Some(why) = view.silence(server) {
+            return (panes.len(), Err(Unread::Silent(why.to_owned())));
+        }
+        let mut sweep = Sweep::over(&out.observer, panes, now);
+        match out.tmux.read(&mut sweep).await {
+            Ok(()) => (panes.len(), Ok(sweep)),
+            Err(error) => (panes.len(), Err(Unread::Failed(error))),
+        }
+    }))
+    .await;
+    let is_read = sweeps.iter().any(|(_, sweep)| sweep.is_ok());
+    let mut looks = Vec::with_capacity(view.panes.len());
+    for (count, sweep) in sweeps {
+        match sweep {
+            Ok(Sweep { processes, verdicts, .. }) => looks.extend(processes.into_iter().zip(verdicts).map(Ok)),
+            Err(Unread::Failed(error)) if !is_read => return Err(error),
+            Err(Unread::Failed(error)) => looks.extend(std::iter::repeat_n(Err(error.to_string()), count)),
+            Err(Unread::Silent(why)) => looks.extend(std::iter::repeat_n(Err(why), count)),
+        }
+    }
+    Ok(looks)
+}
+
+/// Why the panes of a server could not be read.
+enum Unread {
+    /// It did not list them either.
+    Silent(String),
+    /// It listed them just now.
+    Failed(TmuxError),
+}
+
+/// Panes server by server, as they are listed.
+pub(super) fn of_servers(panes: &[PaneFacts]) -> impl Iterator<Item = (ServerNumber, &[PaneFacts])> {
+    let chunks = panes.chunk_by(|one, next| one.pane.server() == next.pane.server());
+    chunks.filter_map(|panes| Some((panes.first()?.pane.server(), panes)))
 }
 
 /// One pass over panes: asks for the screens that changed, and judges each while tmux prints the next.

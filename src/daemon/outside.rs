@@ -11,7 +11,7 @@ use crate::sys::files::StateDir;
 
 /// The outside as the daemon sees it.
 pub struct Outside<T> {
-    /// The watched tmux server.
+    /// The watched tmux servers.
     pub tmux: T,
     /// Where the time comes from.
     pub clock: Clock,

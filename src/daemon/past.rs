@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
 
+use super::observe::SERVER_SILENT;
 use super::outside::Outside;
 use crate::logic::degraded::Mode;
-use crate::logic::ids::{PaneId, PaneKey, ServerId};
+use crate::logic::ids::{PaneId, PaneKey};
 use crate::logic::pane::history::{History, Record};
 use crate::logic::pane::{PaneVerdict, silence, steady};
-use crate::logic::snapshot::{ObservedPane, PaneFacts};
+use crate::logic::snapshot::{ObservedPane, PaneFacts, TmuxView};
 use crate::logic::time::Now;
 use crate::sys::files::StateDir;
 use crate::sys::pane_history;
@@ -27,15 +28,13 @@ pub(super) struct Past {
 
 impl Past {
     /// What is known of a pane that was not seen before.
-    pub(super) fn begin(state: &StateDir, server: &ServerId, facts: &PaneFacts) -> Self {
-        let key = PaneKey { server: server.clone(), pane: facts.pane };
+    pub(super) fn begin(state: &StateDir, key: PaneKey, facts: &PaneFacts) -> Self {
         // A record that can't be read is of no more use than none.
-        let record = pane_history::read(state, &key).ok().flatten().unwrap_or_else(|| Record {
-            key,
-            window: facts.window_name.clone(),
-            transitions: History::default(),
-            silent: None,
-        });
+        let record = match pane_history::read(state, &key).ok().flatten() {
+            // The same pane may have had another number.
+            Some(record) => Record { key, ..record },
+            None => Record { key, window: facts.window_name.clone(), transitions: History::default(), silent: None },
+        };
         Self { record, steady: steady::Memory::default(), silence: None, is_unwritten: false }
     }
 
@@ -44,6 +43,11 @@ impl Past {
         let (memory, verdict) = std::mem::take(&mut self.steady).step(verdict, facts.activity, now);
         self.steady = memory;
         verdict
+    }
+
+    /// Takes in that nothing is known of the pane now. What it was before stands for when it is seen again.
+    fn lose(&mut self, verdict: &PaneVerdict, now: &Now) {
+        self.is_unwritten |= self.record.transitions.note(verdict, now.at);
     }
 
     /// Takes in what is reported of the pane, and adds for how long it is silent.
@@ -60,14 +64,22 @@ impl Past {
     }
 }
 
-/// Weighs what a sweep saw against what was seen before: each pane on its own, then all of them together.
-pub(super) fn weigh<T>(out: &Outside<T>, server: &ServerId, panes: &mut [ObservedPane], now: &Now) {
+/// Weighs what a sweep saw against what was seen before: each pane on its own, then all of them together. Panes of a
+/// server that does not answer were not seen.
+pub(super) fn weigh<T>(out: &Outside<T>, view: &TmuxView, panes: &mut [ObservedPane], now: &Now) {
     let mut recall = out.observer.recall.borrow_mut();
     let mut verdicts: BTreeMap<PaneId, PaneVerdict> = BTreeMap::new();
     for ObservedPane { facts, verdict } in panes.iter() {
+        if is_lost(verdict) {
+            if let Some(past) = &mut recall.pane(facts.pane).past {
+                past.lose(verdict, now);
+            }
+            continue;
+        }
+        let Some(key) = view.key(facts.pane) else { continue };
         // A window that is linked into several sessions is listed in each.
         if let Entry::Vacant(place) = verdicts.entry(facts.pane) {
-            let past = recall.pane(facts.pane).past.get_or_insert_with(|| Past::begin(&out.state, server, facts));
+            let past = recall.pane(facts.pane).past.get_or_insert_with(|| Past::begin(&out.state, key, facts));
             place.insert(past.look(facts, verdict.clone(), now));
         }
     }
@@ -84,9 +96,15 @@ pub(super) fn weigh<T>(out: &Outside<T>, server: &ServerId, panes: &mut [Observe
     }
 }
 
+/// Whether nothing was seen of a pane, since its server does not answer.
+fn is_lost(verdict: &PaneVerdict) -> bool {
+    verdict.evidence.first().is_some_and(|reason| reason.rule == SERVER_SILENT)
+}
+
 /// Writes what changed since the last call. What can't be written is tried again at the next one.
 pub(super) fn write<T>(out: &Outside<T>) {
     let mut recall = out.observer.recall.borrow_mut();
+    let known = recall.known_servers();
     let (mut panes, have_gone) = recall.pasts();
     panes.sort_unstable_by_key(|past| past.record.key.pane);
     for past in panes.iter_mut().filter(|past| past.is_unwritten) {
@@ -98,7 +116,7 @@ pub(super) fn write<T>(out: &Outside<T>) {
     }
     if have_gone {
         let left: Vec<_> = panes.iter().map(|past| past.record.key.pane).collect();
-        if let Err(error) = pane_history::keep_only(&out.state, &left) {
+        if let Err(error) = pane_history::keep_only(&out.state, &known, &left) {
             tracing::debug!(%error, "histories of panes that have gone can't be removed");
         }
     }

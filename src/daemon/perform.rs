@@ -79,17 +79,19 @@ fn add_rows(state: &StateDir, path: &str, rows: &[String]) -> io::Result<()> {
     files::write_atomic(&path, text.as_bytes(), Durability::Durable)
 }
 
-/// Clears bells, unless another server answers by now: there the same ids are other windows, whose bells nobody told.
+/// Clears bells on the server where they were told, whatever number it has by now; not if another server answers in its
+/// place, where the same ids are other windows, whose bells nobody told.
 async fn clear_bells<T: Tmux>(out: &Outside<T>, server: &ServerId, windows: &[WindowId], report: Option<&str>) {
     let cleared = match out.tmux.view().await {
-        Ok(view) if view.server == *server => {
+        Ok(view) => {
+            let Some(number) = view.number_of(server) else { return };
+            let windows: Vec<WindowId> = windows.iter().map(|window| window.on(number)).collect();
             let cause = Cause::Told { nonce: report.map(str::to_owned) };
             let warrant = Warrant::new(Program::Watcher, "watcher-bells", cause, Repeat::Harmless);
             let there = view.panes.iter().filter(|pane| windows.contains(&pane.window));
             let names: BTreeSet<String> = there.map(|pane| pane.window_name.0.clone()).collect();
-            actuate::clear_bells(out, warrant, (server, windows), names.into_iter().collect()).await
+            actuate::clear_bells(out, warrant, (server, &windows), names.into_iter().collect()).await
         }
-        Ok(_) => return,
         Err(error) => Err(error),
     };
     if let Err(error) = cleared {

@@ -1,12 +1,13 @@
 //! What is remembered of each pane from the last look, and when it still stands. Everything here saves work only: a
 //! pane that is not remembered is read anew, with the same result.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::past::Past;
 use super::session::Session;
-use crate::logic::ids::{PaneId, ServerId, WindowName};
+use crate::logic::hook::{Twin, Whose};
+use crate::logic::ids::{PaneId, ServerId, ServerNumber, WindowName};
 use crate::logic::pane::activity::Activity;
 use crate::logic::pane::sanity;
 use crate::logic::pane::{HookFacts, LimitStamp, Liveness, PaneVerdict, ProcessFacts, Unclear};
@@ -35,10 +36,13 @@ const SHELLS_LAST: Duration = Duration::from_secs(10);
 /// How long it stands at most while things are drawn, though the text looks the same: two turns can end in the same words.
 const SAME_TEXT_LASTS: Duration = Duration::from_secs(30);
 
-/// The panes of one server.
+/// The panes of the watched servers.
 #[derive(Debug, Default)]
 pub(super) struct Recall {
-    server: Option<ServerId>,
+    /// Who each server is, as it last answered.
+    servers: BTreeMap<ServerNumber, ServerId>,
+    /// Panes whose names another server has as well.
+    twins: HashMap<PaneId, Twin>,
     panes: HashMap<PaneId, Remembered>,
     /// What was reported of all of them.
     pub(super) fleet: sanity::Memory,
@@ -47,16 +51,31 @@ pub(super) struct Recall {
 }
 
 impl Recall {
-    /// Forgets panes that are no longer listed; all of them if this is another server.
-    pub(super) fn keep(&mut self, view: &TmuxView) {
-        if self.server.as_ref() != Some(&view.server) {
-            self.panes.clear();
-            self.fleet = sanity::Memory::default();
-            self.server = Some(view.server.clone());
+    /// Takes note of who the servers are: of the panes of one that is another now, nothing is remembered.
+    pub(super) fn meet(&mut self, view: &TmuxView) {
+        for (number, server) in view.answered() {
+            if self.servers.get(&number) == Some(server) {
+                continue;
+            }
+            let is_its = |id: PaneId| id.server() == number;
+            self.panes.retain(|id, _| !is_its(*id));
+            self.fleet.forget(is_its);
+            self.servers.insert(number, server.clone());
             self.have_gone = true;
         }
+    }
+
+    /// Takes note of which panes of this whole list have names that another server has as well.
+    pub(super) fn note_twins(&mut self, view: &TmuxView) {
+        self.twins = if view.servers.len() > 1 { twins(&view.panes) } else { HashMap::new() };
+    }
+
+    /// Takes note of who the servers are, and forgets panes that are no longer listed.
+    pub(super) fn keep(&mut self, view: &TmuxView) {
+        self.meet(view);
         if self.panes.len() > view.panes.len() {
-            self.panes.retain(|id, _| view.panes.iter().any(|pane| pane.pane == *id));
+            let listed: HashSet<PaneId> = view.panes.iter().map(|pane| pane.pane).collect();
+            self.panes.retain(|id, _| listed.contains(id));
             self.have_gone = true;
         }
     }
@@ -67,9 +86,14 @@ impl Recall {
         (self.panes.values_mut().filter_map(|pane| pane.past.as_mut()).collect(), have_gone)
     }
 
-    /// The server that these are panes of.
-    pub(super) fn server(&self) -> Option<&ServerId> {
-        self.server.as_ref()
+    /// The server that a pane is on.
+    pub(super) fn server(&self, pane: PaneId) -> Option<&ServerId> {
+        self.servers.get(&pane.server())
+    }
+
+    /// The servers that answered so far.
+    pub(super) fn known_servers(&self) -> Vec<ServerNumber> {
+        self.servers.keys().copied().collect()
     }
 
     /// Forgets what was judged by profiles that are no longer in force.
@@ -81,13 +105,26 @@ impl Recall {
 
     /// What is remembered of a pane.
     pub(super) fn pane(&mut self, id: PaneId) -> &mut Remembered {
-        self.panes.entry(id).or_default()
+        let pane = self.panes.entry(id).or_default();
+        if pane.server.is_none() {
+            pane.server = self.servers.get(&id.server()).cloned();
+        }
+        pane.twin = self.twins.get(&id).copied().unwrap_or_default();
+        pane
+    }
+
+    /// What another server has under the names of a pane.
+    pub(super) fn twin(&self, id: PaneId) -> Twin {
+        self.twins.get(&id).copied().unwrap_or_default()
     }
 }
 
 /// What is remembered of a pane.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
+    /// Its server, which tells whose its hooks' files are.
+    server: Option<ServerId>,
+    twin: Twin,
     pub(super) process: Option<Known>,
     pub(super) screen: Option<Screen>,
     pub(super) past: Option<Past>,
@@ -207,6 +244,7 @@ impl Screen {
 #[derive(Debug)]
 struct Hook {
     window: WindowName,
+    twin: Twin,
     stamps: Stamps,
     facts: Option<HookFacts>,
 }
@@ -214,11 +252,13 @@ struct Hook {
 impl Remembered {
     /// What the window's hooks wrote last, if it is about this pane. Read again only if a file changed.
     pub(super) fn hook(&mut self, state: &StateDir, pane: &PaneFacts) -> Option<&HookFacts> {
-        let known = self.hook.take().filter(|hook| hook.window == pane.window_name && hook.stamps.are_current());
+        let known = self.hook.take().filter(|hook| hook.window == pane.window_name && hook.twin == self.twin);
+        let known = known.filter(|hook| hook.stamps.are_current());
         let hook = known.unwrap_or_else(|| Hook {
             window: pane.window_name.clone(),
+            twin: self.twin,
             stamps: Stamps::of(hook_files::heartbeat_files(state, &pane.window_name)),
-            facts: read_hook(state, pane),
+            facts: read_hook(state, &pane.window_name, self.whose(pane)),
         });
         self.hook.insert(hook).facts.as_ref()
     }
@@ -228,6 +268,7 @@ impl Remembered {
 #[derive(Debug)]
 struct Limit {
     window: WindowName,
+    twin: Twin,
     stamps: Stamps,
     stamp: Option<LimitStamp>,
 }
@@ -235,20 +276,42 @@ struct Limit {
 impl Remembered {
     /// The stamp of a usage limit that the window's hooks left. Read again only if a file changed.
     pub(super) fn limit_stamp(&mut self, state: &StateDir, pane: &PaneFacts) -> Option<&LimitStamp> {
-        let known = self.limit.take().filter(|limit| limit.window == pane.window_name && limit.stamps.are_current());
+        let known = self.limit.take().filter(|limit| limit.window == pane.window_name && limit.twin == self.twin);
+        let known = known.filter(|limit| limit.stamps.are_current());
         let limit = known.unwrap_or_else(|| Limit {
             window: pane.window_name.clone(),
+            twin: self.twin,
             stamps: Stamps::of(hook_files::limit_stamp_files(state, &pane.window_name)),
-            stamp: hook_files::read_limit_stamp(state, &pane.window_name, pane.pane),
+            stamp: hook_files::read_limit_stamp(state, &pane.window_name, self.whose(pane)),
         });
         self.limit.insert(limit).stamp.as_ref()
     }
+
+    /// Whose files of hooks are this pane's.
+    fn whose(&self, pane: &PaneFacts) -> Whose<'_> {
+        Whose { pane: Some(pane.pane), server: self.server.as_ref(), twin: self.twin }
+    }
+}
+
+/// The panes of windows whose names another server has as well.
+fn twins(panes: &[PaneFacts]) -> HashMap<PaneId, Twin> {
+    let mut of_name: HashMap<&WindowName, Vec<PaneId>> = HashMap::new();
+    for pane in panes {
+        of_name.entry(&pane.window_name).or_default().push(pane.pane);
+    }
+    let twin = |id: PaneId, others: &[PaneId]| {
+        let mut others = others.iter().filter(|other| other.server() != id.server()).peekable();
+        others.peek()?;
+        Some(if others.any(|other| other.number() == id.number()) { Twin::Pane } else { Twin::Window })
+    };
+    let found = panes.iter().filter_map(|pane| Some((pane.pane, twin(pane.pane, of_name.get(&pane.window_name)?)?)));
+    found.collect()
 }
 
 /// The heartbeat of the pane's window as facts for the fusion.
-fn read_hook(state: &StateDir, pane: &PaneFacts) -> Option<HookFacts> {
+fn read_hook(state: &StateDir, window: &WindowName, whose: Whose<'_>) -> Option<HookFacts> {
     // A heartbeat that can't be read tells nothing; the screen decides.
-    let found = hook_files::read_heartbeat(state, &pane.window_name, Some(pane.pane)).ok()??;
+    let found = hook_files::read_heartbeat(state, window, whose).ok()??;
     Some(HookFacts::of(&found.heartbeat, found.path))
 }
 

@@ -3,7 +3,7 @@
 //! It asks the same witnesses as the sweep of [`observe`] and remembers in the same place what need not be
 //! read again. It writes nothing; who called it has the frames.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::outside::Outside;
@@ -11,17 +11,19 @@ use super::recall::Screen;
 use super::{observe, session};
 use crate::logic::archive::Frame;
 use crate::logic::archive::frame::{Versions, panicked};
-use crate::logic::ids::{PaneId, ServerId};
+use crate::logic::ids::{PaneId, ServerId, ServerNumber};
 use crate::logic::pane::{self, ProcessFacts};
 use crate::logic::screen::Capture as Text;
 use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::time::Now;
+use crate::sys::join;
 use crate::sys::tmux::{Capture, CaptureRequest, Reading, Tmux, TmuxError};
 
 /// What was kept last of each pane.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    server: Option<ServerId>,
+    /// Who each server is, as it last answered.
+    servers: BTreeMap<ServerNumber, ServerId>,
     /// What a later screen is compared with.
     kept: HashMap<PaneId, Frame>,
     /// The rows as they were last read, of panes that did not change since.
@@ -29,27 +31,55 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Looks at the panes of a view, and returns those that are worth a record.
+    /// Looks at the panes of a view, and returns those that are worth a record; those of a server that does not answer are
+    /// not looked at.
     ///
-    /// Errors: tmux did not answer; what was kept stands.
+    /// Errors: nothing could be read of any server; what was kept stands.
     pub async fn look<T: Tmux>(
         &mut self,
         out: &Outside<T>,
         view: &TmuxView,
         now: &Now,
     ) -> Result<Vec<Frame>, TmuxError> {
-        if self.server.as_ref() != Some(&view.server) {
-            *self = Self { server: Some(view.server.clone()), ..Self::default() };
-        }
+        self.keep(view);
         out.observer.recall.borrow_mut().keep(view);
-        let is_there = |id: &PaneId| view.panes.iter().any(|pane| pane.pane == *id);
-        self.kept.retain(|id, _| is_there(id));
-        self.rows.retain(|id, _| is_there(id));
-        let mut sweep = Sweep { out, panes: &view.panes, now, processes: Vec::new(), at: 0, read: HashMap::new() };
-        out.tmux.read(&mut sweep).await?;
-        let Sweep { processes, mut read, .. } = sweep;
+        let answering = observe::of_servers(&view.panes).filter(|(server, _)| view.silence(*server).is_none());
+        let sweeps = join::all(answering.map(async |(_, panes)| {
+            let mut sweep = Sweep { out, panes, now, processes: Vec::new(), at: 0, read: HashMap::new() };
+            out.tmux.read(&mut sweep).await.map(|()| sweep)
+        }))
+        .await;
+        let is_read = sweeps.iter().any(Result::is_ok);
         let mut news = Vec::new();
-        for (at, (facts, process)) in view.panes.iter().zip(processes).enumerate() {
+        for sweep in sweeps {
+            match sweep {
+                Ok(sweep) => self.take(out, view, sweep, now, &mut news),
+                Err(error) if !is_read => return Err(error),
+                // It is looked at again next time.
+                Err(error) => tracing::debug!(%error, "a server's screens can't be read"),
+            }
+        }
+        Ok(news)
+    }
+
+    /// Forgets panes that are no longer listed, and those of a server that is another now.
+    fn keep(&mut self, view: &TmuxView) {
+        for (number, server) in view.answered() {
+            if self.servers.get(&number) != Some(server) {
+                self.kept.retain(|id, _| id.server() != number);
+                self.rows.retain(|id, _| id.server() != number);
+                self.servers.insert(number, server.clone());
+            }
+        }
+        let listed: HashSet<PaneId> = view.panes.iter().map(|pane| pane.pane).collect();
+        self.kept.retain(|id, _| listed.contains(id));
+        self.rows.retain(|id, _| listed.contains(id));
+    }
+
+    /// Takes in what was seen of one server's panes, and adds what is worth a record.
+    fn take<T>(&mut self, out: &Outside<T>, view: &TmuxView, sweep: Sweep<'_, T>, now: &Now, news: &mut Vec<Frame>) {
+        let Sweep { panes, processes, mut read, .. } = sweep;
+        for (at, (facts, process)) in panes.iter().zip(processes).enumerate() {
             let is_new = match read.remove(&at) {
                 Some(Capture::Rows(rows)) => {
                     self.rows.insert(facts.pane, rows);
@@ -60,12 +90,11 @@ impl Recorder {
             };
             let Some(rows) = self.rows.get(&facts.pane) else { continue };
             let seen = Seen { facts: facts.clone(), process, rows: rows.clone(), is_new };
-            let frame = frame(out, &view.version, seen, now);
+            let frame = frame(out, view.version(facts.pane), seen, now);
             if self.kept.get(&facts.pane).is_none_or(|before| frame.is_news_after(before)) {
                 news.push(frame);
             }
         }
-        Ok(news)
     }
 
     /// Takes note that a frame was written.

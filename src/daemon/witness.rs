@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::outside::Outside;
 use crate::logic::delivery::{Mark, Pasted, Proof, ProofBy};
-use crate::logic::ids::{PaneId, Signature, WindowName};
+use crate::logic::hook::Whose;
+use crate::logic::ids::{PaneId, PaneKey, ServerId, Signature, WindowName};
 use crate::logic::inbox::stems;
 use crate::logic::snapshot::FileStamp;
 use crate::sys::files::{self, MAX_STATE_BYTES};
@@ -22,6 +23,8 @@ pub(super) struct Watch {
     window: WindowName,
     /// Its pane, where only that pane's session counts.
     pane: Option<PaneId>,
+    /// Its server, once that is known: a window of the same name on another one counts for nothing.
+    server: Option<ServerId>,
     /// What the prompt hook had stamped for the window before the paste.
     stamped: Option<Stamp>,
     /// The transcript and where to read on.
@@ -36,14 +39,26 @@ impl Watch {
     /// A watch that goes on from a journalled place in the transcript.
     pub(super) fn new(window: WindowName, pane: Option<PaneId>, from: Option<(String, u64)>) -> Self {
         let transcript = from.map(|(path, offset)| (PathBuf::from(path), offset));
-        Self { window, pane, stamped: None, transcript, searched: None, said: false }
+        Self { window, pane, server: None, stamped: None, transcript, searched: None, said: false }
     }
 
-    /// Notes the present end of the transcript: only what comes later is about this delivery.
-    pub(super) fn begin<T>(&mut self, out: &Outside<T>) {
+    /// The same for a text that was pasted on this server.
+    pub(super) fn on(self, server: ServerId) -> Self {
+        Self { server: Some(server), ..self }
+    }
+
+    /// Notes the present end of the transcript: only what comes later is about this delivery, to this pane.
+    pub(super) fn begin<T>(&mut self, out: &Outside<T>, key: &PaneKey) {
+        self.server = Some(key.server.clone());
         self.stamped = self.last_stamp(out);
-        self.transcript = session_file(out, &self.window, self.pane)
+        self.transcript = session_file(out, &self.window, self.whose(out))
             .map(|path| (path.clone(), transcript::end_offset(&path).unwrap_or_default()));
+    }
+
+    /// Whose files of hooks tell of it.
+    fn whose<T>(&self, out: &Outside<T>) -> Whose<'_> {
+        let twin = self.pane.map(|pane| out.observer.recall.borrow().twin(pane));
+        Whose { pane: self.pane, server: self.server.as_ref(), twin: twin.unwrap_or_default() }
     }
 
     /// The place in the transcript, for the journal.
@@ -69,7 +84,7 @@ impl Watch {
         if self.transcript.is_none() && is_due {
             self.searched = Some(now);
             // A session writes its file at its first prompt; all of a file that was not there before is later.
-            self.transcript = session_file(out, &self.window, self.pane).map(|path| (path, 0));
+            self.transcript = session_file(out, &self.window, self.whose(out)).map(|path| (path, 0));
         }
         let (path, offset) = self.transcript.as_mut()?;
         let needle = pasted.needle();
@@ -108,7 +123,7 @@ impl Watch {
     /// The last stamp of the session that runs in the window. A stamp is the window's by name only, so the heartbeat says
     /// whether it is this pane's; a session whose first prompt this is has none yet.
     fn last_stamp<T>(&self, out: &Outside<T>) -> Option<Stamp> {
-        let session = hook_files::read_heartbeat(&out.state, &self.window, self.pane).ok()??.heartbeat.session_id;
+        let session = hook_files::read_heartbeat(&out.state, &self.window, self.whose(out)).ok()??.heartbeat.session_id;
         let stamp = read_stamp(out, &self.window).filter(|stamp| stamp.session == session);
         Some(stamp.unwrap_or(Stamp { at_s: i64::MIN, session, written: FileStamp::Absent }))
     }
@@ -145,8 +160,8 @@ fn has_receipt<T>(out: &Outside<T>, signature: &Signature, window: &WindowName) 
 
 /// The transcript of the window's session: by its hooks, else, for the orchestrator, by the session id pinned when it was
 /// started.
-fn session_file<T>(out: &Outside<T>, window: &WindowName, pane: Option<PaneId>) -> Option<PathBuf> {
-    if let Ok(Some(found)) = hook_files::read_heartbeat(&out.state, window, pane) {
+fn session_file<T>(out: &Outside<T>, window: &WindowName, whose: Whose<'_>) -> Option<PathBuf> {
+    if let Ok(Some(found)) = hook_files::read_heartbeat(&out.state, window, whose) {
         let heartbeat = found.heartbeat;
         let told = Some(PathBuf::from(&heartbeat.transcript_path)).filter(|path| path.is_absolute());
         // A session that has not written yet has no file; the path that its hook told is where it will be.

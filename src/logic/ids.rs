@@ -1,44 +1,76 @@
 //! Newtypes for everything that names something: tmux objects, servers, windows in file names, emits.
 //!
-//! A pane is identified by (server, pane id). A window *name* is a label that can change or repeat.
+//! A pane is identified by (server, pane id). A window *name* is a label that can change or repeat. An id in memory carries
+//! the number of its server, so that no map keyed by ids mixes servers; tmux itself only ever sees the raw id.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Defines a tmux id such as `%12`: a sigil and a number.
+/// The position of a tmux server in `monitor.tmux.sockets`, from 0.
+pub type ServerNumber = u8;
+
+/// Defines a tmux id such as `%12`: a sigil and a number, and which of the watched servers it belongs to.
 macro_rules! tmux_id {
     ($(#[$doc:meta])* $name:ident, $sigil:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(u32);
+        pub struct $name {
+            server: ServerNumber,
+            number: u32,
+        }
 
         impl $name {
-            /// The id with this number.
+            /// The id with this number, on the first server.
             pub const fn new(number: u32) -> Self {
-                Self(number)
+                Self { server: 0, number }
             }
 
             /// The number after the sigil.
             pub const fn number(self) -> u32 {
-                self.0
+                self.number
             }
 
-            /// Reads the id as tmux prints it; `None` for anything else.
+            /// The server that it belongs to.
+            pub const fn server(self) -> ServerNumber {
+                self.server
+            }
+
+            /// The id with the same number on this server.
+            #[must_use]
+            pub const fn on(self, server: ServerNumber) -> Self {
+                Self { server, number: self.number }
+            }
+
+            /// The id as that server itself knows it.
+            #[must_use]
+            pub const fn raw(self) -> Self {
+                self.on(0)
+            }
+
+            /// Reads the id as tmux prints it, or with the number of its server before it (`1/%12`); `None` for
+            /// anything else.
             pub fn parse(text: &str) -> Option<Self> {
-                let digits = text.strip_prefix($sigil)?;
-                if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-                    return None;
-                }
-                digits.parse().ok().map(Self)
+                let (server, id) = match text.split_once('/') {
+                    // The first server's number is never written, so that an id has one spelling.
+                    Some((server, id)) => (decimal(server).filter(|server| *server > 0)?, id),
+                    None => (0, text),
+                };
+                let number = decimal(id.strip_prefix($sigil)?)?;
+                Some(Self { server, number })
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}{}", $sigil, self.0)
+                if self.server > 0 {
+                    write!(f, "{}/", self.server)?;
+                }
+                write!(f, "{}{}", $sigil, self.number)
             }
         }
 
@@ -55,6 +87,12 @@ macro_rules! tmux_id {
             }
         }
     };
+}
+
+/// A number in digits only.
+fn decimal<N: std::str::FromStr>(text: &str) -> Option<N> {
+    let is_digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| is_digits)
 }
 
 tmux_id!(
@@ -85,12 +123,46 @@ pub struct ServerId {
 }
 
 /// A pane of a particular server: the only identity that actions use.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+///
+/// Two keys are equal if they name the same pane of the same server, whatever number the server has at the moment: keys
+/// are journalled, and the list of servers may be in another order by the next start.
+#[derive(Clone, Debug, Eq, Serialize, Deserialize)]
 pub struct PaneKey {
     /// The server that the id belongs to.
     pub server: ServerId,
     /// The pane within that server.
     pub pane: PaneId,
+}
+
+impl PaneKey {
+    /// What tells it from every other pane.
+    fn identity(&self) -> (&ServerId, u32) {
+        (&self.server, self.pane.number())
+    }
+}
+
+impl PartialEq for PaneKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl PartialOrd for PaneKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for PaneKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.identity().cmp(&other.identity())
+    }
+}
+
+impl Hash for PaneKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
 }
 
 /// Longest stem, in bytes: with a fingerprint, `.handled.json` and a temporary ending it still fits a file name (255).
@@ -240,6 +312,32 @@ mod tests {
             assert_eq!(PaneId::parse(bad), None, "{bad}");
         }
         assert_eq!(WindowId::new(3).to_string(), "@3");
+    }
+
+    #[test]
+    fn an_id_of_another_server_has_its_number_before_it() {
+        let other = PaneId::new(12).on(1);
+        assert_eq!((other.to_string().as_str(), PaneId::parse("1/%12")), ("1/%12", Some(other)));
+        assert_eq!((other.number(), other.server(), other.raw()), (12, 1, PaneId::new(12)));
+        assert_ne!(other, PaneId::new(12));
+        assert!(PaneId::new(99) < other, "sorted by server first");
+        for bad in ["0/%12", "/%12", "1/", "1/@12", "+1/%12", "256/%12", "1/1/%12", "1/%", "%1/%2"] {
+            assert_eq!(PaneId::parse(bad), None, "{bad}");
+        }
+        for id in [PaneId::new(3), PaneId::new(3).on(255)] {
+            let text = serde_json::to_string(&id).unwrap();
+            assert_eq!(serde_json::from_str::<PaneId>(&text).unwrap(), id);
+        }
+        assert_eq!(serde_json::to_string(&PaneId::new(3)).unwrap(), "\"%3\"", "as older files have it");
+    }
+
+    #[test]
+    fn a_key_does_not_depend_on_the_order_of_the_servers() {
+        let server = |pid| ServerId { socket: "/s".into(), pid, start_s: 1 };
+        let key = |pid, pane: PaneId| PaneKey { server: server(pid), pane };
+        assert_eq!(key(1, PaneId::new(5)), key(1, PaneId::new(5).on(1)));
+        assert_ne!(key(1, PaneId::new(5)), key(2, PaneId::new(5)));
+        assert_ne!(key(1, PaneId::new(5)), key(1, PaneId::new(6)));
     }
 
     #[test]

@@ -25,4 +25,5 @@ pub mod signal;
 pub mod snapshot;
 pub mod text;
 pub mod time;
+pub mod view;
 pub mod worker;

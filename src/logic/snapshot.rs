@@ -9,10 +9,11 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::hook::Notification;
-use super::ids::{PaneId, ServerId, SessionId, WindowId, WindowName};
+use super::ids::{PaneId, SessionId, WindowId, WindowName};
 use super::pane::PaneVerdict;
 use super::signal::StagedSignal;
 use super::time::Timestamp;
+pub use super::view::{ServerAnswer, TmuxView};
 
 /// A part of the snapshot: not asked for, had, or not to be had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,15 +34,6 @@ impl<T> Gathered<T> {
             Self::Got(value) => Some(value),
             Self::NotAsked | Self::Failed(_) => None,
         }
-    }
-}
-
-impl TmuxView {
-    /// The same server, with the panes of the windows of this name.
-    #[must_use]
-    pub fn of_window(&self, name: &WindowName) -> Self {
-        let panes = self.panes.iter().filter(|pane| pane.window_name == *name).cloned().collect();
-        Self { server: self.server.clone(), version: self.version.clone(), panes }
     }
 }
 
@@ -103,17 +95,6 @@ pub struct PaneFacts {
 /// What a record says that was made before the flag was kept.
 const fn shown() -> bool {
     true
-}
-
-/// What one tmux server answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TmuxView {
-    /// The server that answered.
-    pub server: ServerId,
-    /// Its version, as `#{version}` says: `3.3a`.
-    pub version: String,
-    /// Every pane of every session, a linked window once.
-    pub panes: Vec<PaneFacts>,
 }
 
 /// A pane with its verdict.
@@ -261,9 +242,9 @@ pub enum FileStamp {
 /// Everything a tick may look at.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// The watched tmux server.
+    /// The watched tmux servers.
     pub tmux: Gathered<TmuxView>,
-    /// The same server, with the panes of the windows that have the target's name.
+    /// The same servers, with the panes of the windows that have the target's name.
     pub target: Gathered<TmuxView>,
     /// The watched panes with verdicts, in list order; only panes of the configured sessions.
     pub panes: Gathered<Vec<ObservedPane>>,

@@ -28,10 +28,11 @@ use crate::sys::clock::Clock;
 use crate::sys::env::{Env as _, ProcessEnv};
 use crate::sys::files::{self, StateDir};
 use crate::sys::instance::{self, Here};
+use crate::sys::join;
 use crate::sys::lock::{self, InstanceLock, LockError, Probe};
 use crate::sys::logging::{self, LogGuard};
 use crate::sys::ticker::Ticker;
-use crate::sys::tmux::{self, Socket, Tmux as _, TmuxClient, TmuxError};
+use crate::sys::tmux::{self, Servers, Tmux, TmuxClient, TmuxError};
 use crate::sys::{detach, handover, liveness, takeover};
 
 mod accept;
@@ -163,7 +164,8 @@ fn start(args: &ArgMatches) -> Result<Ended, Stop> {
     let settings = loaded.settings.clone();
     // It may have started since the first look.
     preflight::refuse_remote(&state, settings.beacon_stale, Corrupt::Passes)?;
-    settings.tmux_sockets.first().map_or("default", String::as_str).clone_into(&mut holder.tmux);
+    holder.tmux =
+        if settings.tmux_sockets.is_empty() { "default".to_owned() } else { settings.tmux_sockets.join(", ") };
     if let Some(error) = lock.as_mut().and_then(|lock| lock.describe(&holder.render()).err()) {
         render::note(&format!("{} can't be described: {error}", state.at(lock::LOCK_FILE).display()));
     }
@@ -173,11 +175,6 @@ fn start(args: &ArgMatches) -> Result<Ended, Stop> {
     let place = objection.as_ref().map(|why| observe::Place::take(&state, &observe::body(&holder, why))).transpose()?;
     let log = logging::start(&state, ProcessEnv.non_empty("NEXUS_LOG").as_deref())
         .map_err(|error| Stop::new(1, format!("{error:#}")))?;
-    if let [watched, others @ ..] = settings.tmux_sockets.as_slice()
-        && !others.is_empty()
-    {
-        tracing::warn!(watched, ?others, "only the first of monitor.tmux.sockets is watched");
-    }
     for warning in loaded.warnings.iter().take(20) {
         tracing::warn!("{warning}");
     }
@@ -266,7 +263,6 @@ impl Service<'_> {
     /// Runs the loop until `end`.
     async fn run(&self, live: Live, how: Run, end: impl Future<Output = ()>) -> anyhow::Result<Ended> {
         let settings = self.settings;
-        let socket = settings.tmux_sockets.first().map_or(Socket::Default, |name| Socket::parse(name));
         let board = Board::default();
         if how == Run::Observe {
             let why = instance::observing(self.state).map_or_else(String::new, |observing| observing.says());
@@ -275,13 +271,13 @@ impl Service<'_> {
         let notifier = Notifier::new(board.clone(), &settings.target_window, settings.interval);
         // Before anything slow: until somebody listens, a hang-up ends the process.
         let reload = reload_when_told(live.clone(), &notifier)?;
-        let tmux = TmuxClient::new(socket, Some(settings.target_window.clone()));
+        let prefer = &settings.target_window;
+        let tmux = Servers::of_sockets(&settings.tmux_sockets, |socket| TmuxClient::new(socket, Some(prefer.clone())));
         if how != Run::Observe {
             say_what_is_awaited(&tmux, &settings.target_window).await;
         }
         let wake = Rc::new(tokio::sync::Notify::new());
-        let mut tmux_events = tmux.events();
-        let waker = Rc::clone(&wake);
+        let listen = listen(&tmux, &wake);
         let outside = Outside {
             audit: Audit::default(),
             edges: Edges::default(),
@@ -292,13 +288,6 @@ impl Service<'_> {
             env: Box::new(ProcessEnv),
             observer: Observer::new()?,
             board,
-        };
-        // Notifications of the control client are hints to look; a lagging reader has missed some, which is a hint too.
-        let listen = async move {
-            while !matches!(tmux_events.recv().await, Err(tokio::sync::broadcast::error::RecvError::Closed)) {
-                waker.notify_one();
-            }
-            std::future::pending::<()>().await;
         };
         let end = async {
             end.await;
@@ -338,8 +327,24 @@ impl Drop for Published<'_> {
     }
 }
 
+/// Wakes the loop at notifications of the control clients. They are hints to look; a lagging reader has missed some, which
+/// is a hint too. Never completes.
+fn listen(tmux: &Servers<TmuxClient>, wake: &Rc<tokio::sync::Notify>) -> impl Future<Output = ()> + use<> {
+    let mut events: Vec<_> = tmux.clients().map(TmuxClient::events).collect();
+    let wake = Rc::clone(wake);
+    async move {
+        join::all(events.iter_mut().map(async |events| {
+            while !matches!(events.recv().await, Err(tokio::sync::broadcast::error::RecvError::Closed)) {
+                wake.notify_one();
+            }
+        }))
+        .await;
+        std::future::pending::<()>().await;
+    }
+}
+
 /// Says on standard error what a watcher in somebody's terminal waits for, since it is silent otherwise.
-async fn say_what_is_awaited(tmux: &TmuxClient, target: &str) {
+async fn say_what_is_awaited(tmux: &impl Tmux, target: &str) {
     let say = |what: &str| {
         render::note(&format!("nexus-watcher: {what}"));
         tracing::info!("{what}");

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
-use crate::logic::ids::WindowId;
+use crate::logic::ids::{WindowId, WindowName};
 use crate::logic::instance::beacon::{self, Fence};
 use crate::logic::snapshot::TmuxView;
 use crate::logic::time::Timestamp;
@@ -14,7 +14,7 @@ use crate::sys::clock::Clock;
 use crate::sys::files::{self, MAX_STATE_BYTES, StateDir};
 use crate::sys::instance::BEACON_FILE;
 use crate::sys::lock::{InstanceLock, LOCK_FILE};
-use crate::sys::tmux::{ActOutcome, Capture, CaptureRequest, GuardedAct, Tmux, TmuxError};
+use crate::sys::tmux::{ActOutcome, Capture, CaptureRequest, GuardedAct, Reading, Tmux, TmuxError};
 
 /// The place of the one instance, and our claim to it.
 #[derive(Debug)]
@@ -108,8 +108,16 @@ impl<T: Tmux> Tmux for Fenced<T> {
         self.inner.view().await
     }
 
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
+        self.inner.view_of(window).await
+    }
+
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
         self.inner.capture(requests).await
+    }
+
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+        self.inner.read(reading).await
     }
 
     async fn act(&self, act: &GuardedAct) -> Result<ActOutcome, TmuxError> {
@@ -128,17 +136,32 @@ mod tests {
     use super::*;
     use crate::sys::lock;
 
-    /// A tmux that counts what is done to it.
+    /// A tmux that counts what is done to it, and keeps which of its questions were asked.
     #[derive(Debug, Default)]
-    struct Counted(Cell<u32>);
+    struct Counted(Cell<u32>, std::cell::RefCell<Vec<&'static str>>);
+
+    impl Counted {
+        fn asked(&self, what: &'static str) -> TmuxError {
+            self.1.borrow_mut().push(what);
+            TmuxError::NotInstalled
+        }
+    }
 
     impl Tmux for Counted {
         async fn view(&self) -> Result<TmuxView, TmuxError> {
-            Err(TmuxError::NotInstalled)
+            Err(self.asked("view"))
+        }
+
+        async fn view_of(&self, _: &WindowName) -> Result<TmuxView, TmuxError> {
+            Err(self.asked("view_of"))
         }
 
         async fn capture(&self, _: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
-            Ok(Vec::new())
+            Err(self.asked("capture"))
+        }
+
+        async fn read(&self, _: &mut dyn Reading) -> Result<(), TmuxError> {
+            Err(self.asked("read"))
         }
 
         async fn act(&self, _: &GuardedAct) -> Result<ActOutcome, TmuxError> {
@@ -204,6 +227,34 @@ mod tests {
             }
             assert_eq!(tmux.inner.0.get(), if expected.is_none() { 2 } else { 0 }, "{name}");
         }
+    }
+
+    /// A reading without a question.
+    struct Nothing;
+
+    impl Reading for Nothing {
+        fn begin(&mut self) {}
+
+        fn next(&mut self) -> Option<(usize, CaptureRequest)> {
+            None
+        }
+
+        fn take(&mut self, _: usize, _: CaptureRequest, _: Capture) {}
+    }
+
+    #[tokio::test]
+    async fn every_question_goes_through_in_its_own_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let seat = Seat::new(&StateDir::new(dir.path()), "here", "mine", Duration::from_secs(600));
+        let tmux = Fenced::new(Counted::default(), std::rc::Rc::new(seat));
+        let answers = [
+            tmux.view().await.map(drop),
+            tmux.view_of(&WindowName("w".into())).await.map(drop),
+            tmux.capture(&[]).await.map(drop),
+            tmux.read(&mut Nothing).await,
+        ];
+        assert!(answers.iter().all(|answer| *answer == Err(TmuxError::NotInstalled)), "{answers:?}");
+        assert_eq!(*tmux.inner.1.borrow(), ["view", "view_of", "capture", "read"]);
     }
 
     fn write(state: &StateDir, text: &str) {

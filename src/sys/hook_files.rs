@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::files::{self, StateDir};
-use crate::logic::hook::{Heartbeat, Receipt, is_session_id};
-use crate::logic::ids::{PaneId, WindowName};
+use crate::logic::hook::{Heartbeat, Receipt, Twin, Whose, is_session_id};
+use crate::logic::ids::WindowName;
 use crate::logic::inbox::{RecordName, stems};
 use crate::logic::pane::LimitStamp;
 use crate::logic::snapshot::{DecisionRecord, FileStamp};
@@ -36,13 +36,13 @@ pub fn heartbeat_files(state: &StateDir, window: &WindowName) -> impl Iterator<I
 
 /// The heartbeat of a window.
 ///
-/// Shape:  `None` if there is none, if it is of another pane (a second window of that name), or if a file under the
-///         older stem is of another window. A heartbeat that names no pane counts for any.
+/// Shape:  `None` if there is none, if it is of another pane (a second window of that name, on this server or another),
+///         or if a file under the older stem is of another window.
 /// Errors: a file that is there but can't be read or understood, with its path.
 pub fn read_heartbeat(
     state: &StateDir,
     window: &WindowName,
-    pane: Option<PaneId>,
+    whose: Whose<'_>,
 ) -> Result<Option<FoundHeartbeat>, String> {
     for (stem, path) in stems(window).into_iter().zip(heartbeat_files(state, window)) {
         let shown = path.display().to_string();
@@ -51,11 +51,7 @@ pub fn read_heartbeat(
         let heartbeat = Heartbeat::parse(&text).ok_or_else(|| format!("{shown}: not a heartbeat"))?;
         let is_windows =
             heartbeat.window == window.as_str() || (heartbeat.window.is_empty() && stem == window.file_stem());
-        let is_panes = match (pane, PaneId::parse(&heartbeat.pane)) {
-            (Some(asked), Some(told)) => asked == told,
-            _ => true,
-        };
-        if is_windows && is_panes {
+        if is_windows && heartbeat.is_of(whose) {
             return Ok(Some(FoundHeartbeat { heartbeat, path: shown }));
         }
     }
@@ -68,12 +64,19 @@ pub fn limit_stamp_files(state: &StateDir, window: &WindowName) -> impl Iterator
 }
 
 /// The stamp that a usage limit left of this window. One that can't be understood is none, and neither is that of
-/// another pane of the same name: the screen decides then.
-pub fn read_limit_stamp(state: &StateDir, window: &WindowName, pane: PaneId) -> Option<LimitStamp> {
+/// another pane of the same name: the screen decides then. It names a window only, so where another server has one of that
+/// name, only a heartbeat of this pane tells that it is its own.
+pub fn read_limit_stamp(state: &StateDir, window: &WindowName, whose: Whose<'_>) -> Option<LimitStamp> {
     let found = limit_stamp_files(state, window).find_map(|path| read_stamp_file(&path, Some(window.as_str())))?;
-    let is_others = heartbeat_files(state, window).any(|path| path.exists())
-        && matches!(read_heartbeat(state, window, Some(pane)), Ok(None));
-    (!is_others).then_some(found)
+    let heartbeat = read_heartbeat(state, window, whose);
+    let is_own = match whose.twin {
+        Twin::None => {
+            let is_others = heartbeat_files(state, window).any(|path| path.exists()) && matches!(heartbeat, Ok(None));
+            !is_others
+        }
+        Twin::Window | Twin::Pane => matches!(heartbeat, Ok(Some(_))),
+    };
+    is_own.then_some(found)
 }
 
 /// Reads one stamp, of this window if one is named.
@@ -151,6 +154,7 @@ pub const ANSWERED_IN_PANE: &str = "answered in the pane";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::logic::ids::PaneId;
 
     fn state() -> (tempfile::TempDir, StateDir) {
         let dir = tempfile::tempdir().unwrap();
@@ -170,7 +174,8 @@ mod tests {
         write("c_d", r#"{"state":"busy","window":"c/d"}"#);
         write("bad", "{");
         let found = |name: &str, pane: Option<u32>| {
-            let found = read_heartbeat(&state, &WindowName(name.into()), pane.map(PaneId::new));
+            let whose = Whose { pane: pane.map(PaneId::new), ..Whose::default() };
+            let found = read_heartbeat(&state, &WindowName(name.into()), whose);
             found.map(|found| found.is_some()).map_err(|_| ())
         };
         for (name, pane, wanted) in [

@@ -16,6 +16,7 @@ pub mod group;
 pub mod handover;
 pub mod hook_files;
 pub mod instance;
+pub mod join;
 pub mod liveness;
 pub mod lock;
 pub mod log_file;

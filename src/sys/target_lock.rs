@@ -68,7 +68,7 @@ pub fn try_take(state: &StateDir, key: &PaneKey, who: &str) -> io::Result<Attemp
 
 /// The name of a pane's lock file.
 fn file_name(key: &PaneKey) -> String {
-    let identity = format!("{}\0{}\0{}\0{}", key.server.socket, key.server.pid, key.server.start_s, key.pane);
+    let identity = format!("{}\0{}\0{}\0{}", key.server.socket, key.server.pid, key.server.start_s, key.pane.raw());
     let digest = Sha256::digest(identity.as_bytes());
     let short = digest.iter().take(8).fold(0_u64, |hash, byte| (hash << 8) | u64::from(*byte));
     format!("{short:016x}.lock")
@@ -138,6 +138,8 @@ mod tests {
         let held = take(&state, &key(3, 1)).unwrap();
         assert!(take(&state, &key(3, 1)).is_none());
         assert!(take(&state, &key(4, 1)).is_some());
+        // Another process may have the servers in another order.
+        assert!(take(&state, &PaneKey { pane: PaneId::new(3).on(2), ..key(3, 1) }).is_none());
         // The same number on a later server is another pane.
         assert!(take(&state, &key(3, 2)).is_some());
         drop(held);

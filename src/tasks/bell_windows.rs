@@ -28,7 +28,7 @@ impl Task for BellWindows {
         let target = settings.target_window.as_str();
         let Some(sessions) = scope::sessions(&view.panes, &settings.tmux_sessions, target) else { return };
         let windows = scope::windows(&view.panes, &sessions);
-        let section = bells::section(&view.server, &windows, target);
+        let section = bells::section(view, &windows, target);
         out.staged =
             Some(StagedSignal { at: now.at, sections: section.into_iter().collect(), ..StagedSignal::default() });
     }

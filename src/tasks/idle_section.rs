@@ -156,15 +156,21 @@ impl Task for IdleSection {
             });
         }
         let came = present.iter().any(|label| !known.contains(label));
+        let told = Told::parse(snap.files.get(STATE_FILE).and_then(StateText::text).unwrap_or(""));
         // A window that tmux still lists in another session is not gone.
         if let Some(view) = snap.tmux.got() {
             present.extend(view.panes.iter().map(|pane| label(pane.window_name.as_str())));
+            if view.unlisted().next().is_some() {
+                // Who is missing may be on the server that has not answered yet.
+                let missing = |label: &&str| !entries.iter().any(|entry| entry.label == **label);
+                unclear.extend(told.labels().filter(missing).map(str::to_owned));
+                present.extend(known.iter().cloned());
+            }
         }
         let went = anchors.retain(&present);
         self.anchors = Some(anchors);
         self.write_anchors(now, came || went, out);
 
-        let told = Told::parse(snap.files.get(STATE_FILE).and_then(StateText::text).unwrap_or(""));
         let transitions = compare(&told, &findings, &unclear);
         if let Some(text) = transitions.left {
             out.actions.push(Action::Commit(vec![Commit::WriteState { path: STATE_FILE.into(), text }]));

@@ -39,7 +39,8 @@ impl Task for PendingDecisions {
             out.actions.push(Action::Commit(vec![empty]));
         }
         let windows = Windows {
-            listed: snap.tmux.got().map_or(&[], |view| view.panes.as_slice()),
+            // A window that is not listed is gone only if every server has said what it has.
+            listed: snap.tmux.got().filter(|view| view.unlisted().next().is_none()).map_or(&[], |view| &view.panes),
             observed: snap.panes.got().map_or(&[], Vec::as_slice),
             target: &settings.target_window,
         };

@@ -37,6 +37,7 @@ fn observe(settings: &Settings, snap: &Snapshot) -> Observed {
     Observed {
         reports: local.and_then(|local| listed(&local.reports)),
         tmux: windows,
+        unlisted: snap.tmux.got().map(|view| view.unlisted().collect()).unwrap_or_default(),
         git: local.and_then(|local| listed(&local.git)),
         git_enabled: settings.git_enabled,
     }

@@ -56,8 +56,17 @@ impl Task for TargetWindow {
                 return;
             }
         };
-        if view.panes.iter().any(|pane| is_presence(settings, pane)) {
-            self.hurried_at = None;
+        // What a server that does not answer listed last may be over, and what it never listed may be there.
+        let mut is_open = view.unlisted().next().is_some();
+        for pane in view.panes.iter().filter(|pane| is_presence(settings, pane)) {
+            if view.silence(pane.pane.server()).is_none() {
+                self.hurried_at = None;
+                return;
+            }
+            is_open = true;
+        }
+        if is_open {
+            out.rc = TRY_LATER;
             return;
         }
         out.rc = ABSENT;
@@ -103,6 +112,30 @@ mod tests {
         let mut task = TargetWindow::default();
         assert_eq!(run(&mut task, 100, Gathered::Failed("timeout".into())), (75, 0));
         assert_eq!(run(&mut task, 100, Gathered::NotAsked), (0, 0));
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_neither_a_presence_nor_an_absence() {
+        use crate::logic::snapshot::{ServerAnswer, TmuxView};
+        let (target, other) = (pane(1, "orchestrator"), pane(2, "w2"));
+        let of_second =
+            |pane: &PaneFacts| PaneFacts { pane: pane.pane.on(1), window: pane.window.on(1), ..pane.clone() };
+        let answered = || match tmux(vec![]) {
+            Gathered::Got(view) => view.servers[0].clone(),
+            _ => unreachable!(),
+        };
+        let silent = |is_listed| ServerAnswer::Silent { why: "late".into(), is_listed };
+        for (second, panes, rc) in [
+            (silent(true), vec![other.clone(), of_second(&target)], 75),
+            (silent(false), vec![other.clone()], 75),
+            (silent(true), vec![target.clone(), of_second(&other)], 0),
+            (silent(true), vec![other.clone(), of_second(&other)], 2),
+            (ServerAnswer::Gone("no server".into()), vec![other.clone()], 2),
+        ] {
+            let view = TmuxView { servers: vec![answered(), second], panes };
+            let mut task = TargetWindow::default();
+            assert_eq!(run(&mut task, 100, Gathered::Got(view.clone())).0, rc, "{view:?}");
+        }
     }
 
     #[test]

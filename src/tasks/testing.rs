@@ -20,5 +20,5 @@ pub(super) fn at(secs: i64) -> Now {
 /// A server that lists these panes.
 pub(super) fn tmux(panes: Vec<PaneFacts>) -> Gathered<TmuxView> {
     let server = ServerId { socket: "/tmp/test".into(), pid: 1, start_s: 1 };
-    Gathered::Got(TmuxView { server, version: "3.3a".into(), panes })
+    Gathered::Got(TmuxView::of_one(server, "3.3a", panes))
 }

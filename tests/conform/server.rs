@@ -35,8 +35,9 @@ pub(crate) async fn a_server_that_ends_is_noticed_and_its_successor_is_another<W
     assert!(matches!(world.client().view().await, Err(TmuxError::NoServer { .. })));
     world.start_server().await;
     let second = world.client().view().await.unwrap();
-    assert_ne!(first.server, second.server);
-    assert_eq!(first.server.socket, second.server.socket);
+    let (before, after) = (first.server(0).unwrap(), second.server(0).unwrap());
+    assert_ne!(before, after);
+    assert_eq!(before.socket, after.socket);
     let ids = |panes: &[PaneFacts]| -> Vec<_> { panes.iter().map(|f| (f.pane, f.window, f.session)).collect() };
     assert_eq!(ids(&first.panes), ids(&second.panes), "numbers begin anew");
     act.pid = second.panes[0].pid.unwrap();

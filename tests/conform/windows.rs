@@ -46,7 +46,7 @@ pub(crate) async fn names_are_labels_that_may_repeat_and_change<W: World>(world:
 pub(crate) async fn a_name_finds_its_own_windows_only<W: World>(world: &W) {
     let view_of = async |name: &str| -> Vec<PaneId> {
         let view = world.client().view_of(&WindowName(name.to_owned())).await.unwrap();
-        assert_eq!(view.server, world.client().view().await.unwrap().server);
+        assert_eq!(view.servers, world.client().view().await.unwrap().servers);
         view.panes.into_iter().map(|facts| facts.pane).collect()
     };
     for name in ["w", "W", "w1", "a b", "#{window_name}", "w,x}", "日本", "*", "-t", "@0", "%0"] {

@@ -51,6 +51,11 @@ impl Fleet {
         self.wait("the server to start", || self.tmux_command(&start).output().unwrap().status.success());
     }
 
+    /// The name of the private server's socket.
+    pub(crate) fn socket(&self) -> &str {
+        &self.socket
+    }
+
     /// The root of the nexus.
     pub(crate) fn root(&self) -> &Path {
         self.dir.path()

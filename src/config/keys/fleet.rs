@@ -39,13 +39,13 @@ pub(super) const KEYS: &[Key] = &[
         env: "MONITOR_TMUX_SESSIONS",
         reload: Reload::Restart,
         kind: Kind::List { default: &[], words: &[], may_be_empty: true, set: |s, list| s.tmux_sessions = list },
-        doc: "Sessions to watch; none means the one that holds the target window, `*` means all.",
+        doc: "Sessions to watch; none means those that hold the target window, on any server, `*` means all.",
     },
     Key {
         path: "monitor.tmux.sockets",
         env: "NEXUS_TMUX_SOCKET",
         reload: Reload::Restart,
         kind: Kind::List { default: &[], words: &[], may_be_empty: true, set: |s, list| s.tmux_sockets = list },
-        doc: "Sockets of the tmux servers to watch, as paths or names for `tmux -L`; none means the user's own server.",
+        doc: "Sockets of the tmux servers to watch, as paths or names for `tmux -L`; none means the user's own server. Ids of all but the first have the position before them, from 0 (`1/%5`).",
     },
 ];

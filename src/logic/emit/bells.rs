@@ -1,9 +1,9 @@
 //! The `standing bells` section, from what tmux lists.
 
-use crate::logic::ids::{ServerId, WindowId};
+use crate::logic::ids::WindowId;
 use crate::logic::local::baseline::without_bells;
 use crate::logic::signal::{Commit, Section, SectionKind};
-use crate::logic::snapshot::PaneFacts;
+use crate::logic::snapshot::{PaneFacts, TmuxView};
 use crate::logic::worker::scope::{WindowRow, rings};
 
 use super::clean::label;
@@ -11,24 +11,24 @@ use super::clean::label;
 /// Rows of one emit; further bells stay set and are told in the next one.
 const MAX_ROWS: usize = 100;
 
-/// The bells that stand on windows in scope; `None` if none does.
+/// The bells that stand on windows in scope; `None` if none does. Of a server that does not answer, none is told: what it
+/// said last may be over, and nothing could be cleared.
 pub fn section<'a>(
-    server: &ServerId,
+    view: &TmuxView,
     windows: impl IntoIterator<Item = &'a WindowRow<'a>>,
     target: &str,
 ) -> Option<Section> {
     // tmux clears a session's bells together or not at all, so those that are never told go with the rest.
     let (ringing, silent): (Vec<&PaneFacts>, Vec<&PaneFacts>) = windows
         .into_iter()
-        .filter(|row| row.facts.bell)
+        .filter(|row| row.facts.bell && view.server(row.facts.window.server()).is_some())
         .map(|row| row.facts)
         .partition(|facts| rings(&facts.window_name, target));
     if ringing.is_empty() {
         return None;
     }
     let told: Vec<_> = ringing.iter().take(MAX_ROWS).collect();
-    let mut lines: Vec<String> =
-        told.iter().map(|row| format!("  - {} (idx {})", label(row.window_name.as_str()), row.window_index)).collect();
+    let mut lines: Vec<String> = told.iter().map(|facts| row(facts)).collect();
     let more = ringing.len().saturating_sub(told.len());
     if more > 0 {
         lines.push(format!("  [+{more} more bells; told in the next report]"));
@@ -36,13 +36,27 @@ pub fn section<'a>(
     Some(Section {
         kind: SectionKind::Bells,
         lines,
-        commits: vec![Commit::ClearBells {
-            server: server.clone(),
-            windows: told.iter().map(|row| row.window).chain(silent.iter().map(|row| row.window)).collect(),
-        }],
+        commits: view
+            .answered()
+            .filter_map(|(number, server)| {
+                let windows = told.iter().copied().chain(&silent).map(|row| row.window);
+                let windows: Vec<WindowId> = windows.filter(|window| window.server() == number).collect();
+                let is_told = told.iter().any(|row| row.window.server() == number);
+                is_told.then(|| Commit::ClearBells { server: server.clone(), windows })
+            })
+            .collect(),
         pages: true,
         windows: told.iter().map(|row| row.window_name.clone()).collect(),
     })
+}
+
+/// The row of a window; on a further server an index alone would not find it.
+fn row(facts: &PaneFacts) -> String {
+    let name = label(facts.window_name.as_str());
+    match facts.window.server() {
+        0 => format!("  - {name} (idx {})", facts.window_index),
+        _ => format!("  - {name} (idx {}, {})", facts.window_index, facts.window),
+    }
 }
 
 /// Lets the baseline absorb the clearing of the bells that these sections tell, so that it is no news afterwards.
@@ -86,6 +100,7 @@ pub fn absorb_clearing(sections: &mut [Section], baseline_file: &str, baseline: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::logic::ids::ServerId;
 
     const FILE: &str = "last-snapshot.txt";
 

@@ -109,10 +109,12 @@ pub fn section(now: Timestamp, roster: &Roster, last: LastTold<'_>) -> Option<Se
     })
 }
 
-/// The workers whose windows tmux still lists. A list that is empty says nothing, so everybody stays.
+/// The workers whose windows tmux still lists. A list that is empty says nothing, so everybody stays, and so does who is on
+/// a server that does not answer.
 pub fn re_stat(roster: &Roster, view: &TmuxView) -> Roster {
     let listed: BTreeSet<WindowId> = view.panes.iter().map(|pane| pane.window).collect();
-    roster.still_listed(|window| listed.is_empty() || listed.contains(&window))
+    let is_known = |window: WindowId| view.silence(window.server()).is_none();
+    roster.still_listed(|window| listed.is_empty() || listed.contains(&window) || !is_known(window))
 }
 
 /// What is compared: the counts and the rows, without what changes by itself.
@@ -299,11 +301,7 @@ mod tests {
     #[test]
     fn rows_of_windows_that_are_gone_are_dropped_unless_the_list_is_empty() {
         let workers = roster(vec![entry(1, State::Busy, 0, None), entry(2, State::Busy, 0, None)]);
-        let view = |panes| TmuxView {
-            server: ServerId { socket: "/s".into(), pid: 1, start_s: 1 },
-            version: "3.3a".into(),
-            panes,
-        };
+        let view = |panes| TmuxView::of_one(ServerId { socket: "/s".into(), pid: 1, start_s: 1 }, "3.3a", panes);
         let labels = |roster: Roster| -> Vec<String> { roster.entries.into_iter().map(|entry| entry.label).collect() };
         assert_eq!(labels(re_stat(&workers, &view(vec![pane(2, "w2"), pane(3, "w3")]))), ["w2"]);
         assert_eq!(labels(re_stat(&workers, &view(vec![]))), ["w1", "w2"]);

@@ -45,6 +45,8 @@ pub struct HookContext {
     pub window: Option<WindowName>,
     /// The pane, from the environment.
     pub pane: Option<PaneId>,
+    /// The pane's tmux server, as [`server_in`](super::server_in) reads it from the environment.
+    pub server: Option<String>,
     /// Whether the window is the orchestrator's.
     pub is_target: bool,
 }
@@ -128,7 +130,8 @@ pub fn effects_of(event: Event, payload: &Payload, context: &HookContext, prior:
     let mut turn =
         Turn { event, payload, window, context, now, pending: prior.pending_tool, is_queued: false, effects };
     // Records come before the heartbeat, which refers to them.
-    let next = turn.heartbeat(&prior.heartbeat.unwrap_or_default());
+    let prior = prior.heartbeat.map(|was| of_this_server(was, context)).unwrap_or_default();
+    let next = turn.heartbeat(&prior);
     turn.side_files();
     if let Some(beat) = next {
         turn.write(Heartbeat::path(window), &beat);
@@ -501,6 +504,7 @@ impl Turn<'_> {
         }
         if let Some(pane) = self.context.pane {
             beat.pane = pane.to_string();
+            beat.tmux = self.context.server.clone().unwrap_or_default();
         }
         beat.window = self.window.to_string();
         payload.hook_event_name.clone_into(&mut beat.event);
@@ -515,6 +519,15 @@ impl Turn<'_> {
             self.effects.push(Effect::Write { path, text });
         }
     }
+}
+
+/// What an earlier event told, if another tmux server's agent may have told it: nothing of its turn is ours.
+fn of_this_server(was: Heartbeat, context: &HookContext) -> Heartbeat {
+    let is_other = context.server.as_ref().is_some_and(|server| !was.tmux.is_empty() && was.tmux != *server);
+    if !is_other {
+        return was;
+    }
+    Heartbeat { queued_prompts: 0, before_compact: String::new(), last_turn_end: None, ..closed(was) }
 }
 
 /// A compaction is over: one that a person asked for leaves the session as it was before.

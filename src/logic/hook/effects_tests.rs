@@ -8,7 +8,7 @@ fn now() -> Now {
 }
 
 fn context(is_target: bool) -> HookContext {
-    HookContext { window: Some(WindowName("w3".into())), pane: Some(PaneId::new(12)), is_target }
+    HookContext { window: Some(WindowName("w3".into())), pane: Some(PaneId::new(12)), server: None, is_target }
 }
 
 /// What a run of events leaves behind.
@@ -210,7 +210,7 @@ fn a_signature_in_a_prompt_leaves_a_receipt() {
 
 #[test]
 fn without_a_window_only_receipts_are_written() {
-    let nowhere = HookContext { window: None, pane: None, is_target: false };
+    let nowhere = HookContext { window: None, pane: None, server: None, is_target: false };
     let mut disk = Disk::default();
     disk.hook_in("UserPromptSubmit", json!({"prompt": "nexus-emit-sig 2026-05-11T13:42:01Z 0a1b2c"}), &nowhere);
     assert_eq!(disk.files.keys().collect::<Vec<_>>(), ["receipts/0a1b2c.json"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::logic::ids::WindowName;
+use crate::logic::ids::{PaneId, ServerId, WindowName};
 
 /// The heartbeat of a window. Fields that other tools added survive a rewrite, in their own form.
 ///
@@ -40,6 +40,9 @@ pub struct Heartbeat {
     /// The pane the agent runs in (`%12`), from its environment.
     #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub pane: String,
+    /// The tmux server of that pane (`/tmp/tmux-1000/default,3312`), from its environment; older hooks do not tell it.
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    pub tmux: String,
     /// The turn's own id, where the version tells it.
     #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub prompt_id: String,
@@ -63,7 +66,55 @@ pub struct Heartbeat {
     pub other: BTreeMap<String, Value>,
 }
 
+/// Whose heartbeat is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whose<'a> {
+    /// The pane; `None` for any of the window.
+    pub pane: Option<PaneId>,
+    /// Its server; `None` for any.
+    pub server: Option<&'a ServerId>,
+    /// What another watched server has that the same words could mean.
+    pub twin: Twin,
+}
+
+/// What another watched server has under the names of a pane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Twin {
+    /// Nothing.
+    #[default]
+    None,
+    /// A window of the same name.
+    Window,
+    /// In a window of the same name, a pane of the same number.
+    Pane,
+}
+
+/// The server in `TMUX` (`socket,pid,session`), as a heartbeat names it; `None` if it is not of that form.
+pub fn server_in(variable: &str) -> Option<&str> {
+    let (server, session) = variable.rsplit_once(',')?;
+    let (socket, pid) = server.rsplit_once(',')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (!socket.is_empty() && is_number(pid) && is_number(session)).then_some(server)
+}
+
 impl Heartbeat {
+    /// Whether this is about that pane.
+    ///
+    /// Shape: what it does not name counts for any, but not where the rest could mean a pane of another server as well.
+    pub fn is_of(&self, whose: Whose<'_>) -> bool {
+        let told = PaneId::parse(&self.pane);
+        let is_panes = match (whose.pane, told) {
+            (Some(asked), Some(told)) => asked.number() == told.number(),
+            _ => true,
+        };
+        let is_servers = match whose.server {
+            Some(server) if !self.tmux.is_empty() => self.tmux == format!("{},{}", server.socket, server.pid),
+            _ if told.is_some() => whose.twin < Twin::Pane,
+            _ => whose.twin == Twin::None,
+        };
+        is_panes && is_servers
+    }
+
     /// Reads a heartbeat file; `None` if it is none.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
@@ -177,6 +228,50 @@ mod tests {
         };
         assert_eq!(lists(r#"{"external_waits":null}"#), ("[]".to_owned(), "[]".to_owned()));
         assert_eq!(lists(r#"{"external_waits":[{"kind":"ci"}]}"#), (r#"[{"kind":"ci"}]"#.to_owned(), "[]".to_owned()));
+    }
+
+    #[test]
+    fn a_heartbeat_is_never_taken_for_that_of_another_server() {
+        let server = |socket: &str, pid| ServerId { socket: socket.into(), pid, start_s: 1 };
+        let (ours, same_socket, other) = (server("/a", 7), server("/a", 8), server("/b,c", 7));
+        let beat = |pane: &str, tmux: &str| Heartbeat { pane: pane.into(), tmux: tmux.into(), ..Heartbeat::default() };
+        let is_of = |beat: &Heartbeat, number, server, twin| {
+            beat.is_of(Whose { pane: Some(PaneId::new(number).on(3)), server: Some(server), twin })
+        };
+        let told = beat("%5", "/a,7");
+        for (number, server, expected) in
+            [(5, &ours, true), (6, &ours, false), (5, &same_socket, false), (5, &other, false)]
+        {
+            for twin in [Twin::None, Twin::Window, Twin::Pane] {
+                assert_eq!(is_of(&told, number, server, twin), expected, "{number} {server:?} {twin:?}");
+            }
+        }
+        assert!(is_of(&beat("%5", "/b,c,7"), 5, &other, Twin::Pane));
+        // Older ones: what they name must mean one pane only.
+        for (pane, twin, expected) in [
+            ("%5", Twin::None, true),
+            ("%5", Twin::Window, true),
+            ("%5", Twin::Pane, false),
+            ("", Twin::None, true),
+            ("", Twin::Window, false),
+        ] {
+            assert_eq!(is_of(&beat(pane, ""), 5, &ours, twin), expected, "{pane:?} {twin:?}");
+        }
+        assert!(told.is_of(Whose::default()), "whoever it is of");
+    }
+
+    #[test]
+    fn the_server_is_read_from_the_environment() {
+        for (variable, server) in [
+            ("/tmp/tmux-0/default,3312,0", Some("/tmp/tmux-0/default,3312")),
+            ("/a,b/s,7,12", Some("/a,b/s,7")),
+            ("/s,7", None),
+            (",7,0", None),
+            ("/s,x,0", None),
+            ("", None),
+        ] {
+            assert_eq!(server_in(variable), server, "{variable}");
+        }
     }
 
     #[test]

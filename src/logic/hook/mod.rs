@@ -26,7 +26,7 @@ mod settings;
 
 pub use audit::{Audited, Machine, audit};
 pub use effects::{Effect, HookContext, Prior, effects_of, is_session_id};
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{Heartbeat, Twin, Whose, server_in};
 pub use install::{Change, Edited, install, uninstall};
 pub use json::Mistake;
 pub use notification::{Notification, asked_since};

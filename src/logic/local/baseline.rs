@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use similar::TextDiff;
 
 use crate::logic::emit::clean::one_line;
-use crate::logic::ids::WindowId;
+use crate::logic::ids::{ServerNumber, WindowId};
 use crate::logic::snapshot::{Gathered, StateText};
 use crate::logic::worker::scope::{WindowRow, is_notice, rings};
 
@@ -38,6 +38,8 @@ pub struct Observed {
     pub reports: Option<Vec<String>>,
     /// Windows.
     pub tmux: Option<Vec<String>>,
+    /// Servers whose windows are not among them, since they have not answered yet: the baseline's lines of them stand.
+    pub unlisted: Vec<ServerNumber>,
     /// Repositories.
     pub git: Option<Vec<String>>,
     /// Whether repositories are looked at; a change of it re-seeds the baseline.
@@ -162,7 +164,21 @@ fn parts(observed: &Observed, old: &BTreeMap<&'static str, Vec<String>>) -> BTre
     let lines = |(name, lines): (&'static str, &Option<Vec<String>>)| {
         Some((name, lines.clone().or_else(|| old.get(name).cloned())?))
     };
-    had.into_iter().filter(|(name, _)| *name != "git" || observed.git_enabled).filter_map(lines).collect()
+    let had = had.into_iter().filter(|(name, _)| *name != "git" || observed.git_enabled);
+    let mut parts: BTreeMap<&'static str, Vec<String>> = had.filter_map(lines).collect();
+    if let (Some(windows), Some(old)) = (parts.get_mut("tmux"), old.get("tmux")) {
+        let is_unlisted = |line: &&String| server_of(line).is_some_and(|server| observed.unlisted.contains(&server));
+        windows.extend(old.iter().filter(is_unlisted).cloned());
+        windows.sort_unstable();
+        windows.dedup();
+    }
+    parts
+}
+
+/// The server of the window that a line of the tmux part is about.
+fn server_of(line: &str) -> Option<ServerNumber> {
+    let id = line.rsplit(' ').nth(1)?;
+    WindowId::parse(id).map(WindowId::server)
 }
 
 /// The format tag of a baseline.
@@ -219,7 +235,7 @@ mod tests {
 
     fn seen(reports: &[&str], windows: &[&str]) -> Observed {
         let own = |lines: &[&str]| Some(lines.iter().map(|line| (*line).to_owned()).collect());
-        Observed { reports: own(reports), tmux: own(windows), git: None, git_enabled: false }
+        Observed { reports: own(reports), tmux: own(windows), ..Observed::default() }
     }
 
     fn seeded(observed: &Observed) -> StateText {
@@ -272,6 +288,19 @@ mod tests {
         assert_eq!(compare(&base, &Observed::default()), Change::None);
         assert_eq!(compare(&StateText::Absent, &Observed::default()), Change::None);
         assert!(matches!(compare(&base, &seen(&["a.md"], &[])), Change::Signal { .. }));
+    }
+
+    #[test]
+    fn windows_of_a_server_that_has_not_answered_yet_stand() {
+        let base = seeded(&seen(&[], &["a b 1/@1 bell=1", "w1 @1 bell=0"]));
+        let unlisted = |windows: &[&str]| Observed { unlisted: vec![1], ..seen(&[], windows) };
+        assert_eq!(compare(&base, &unlisted(&["w1 @1 bell=0"])), Change::None);
+        let Change::Signal { diff, .. } = compare(&base, &unlisted(&[])) else {
+            panic!("the other server is not blinded")
+        };
+        assert!(diff.contains(&"-w1 @1 bell=0".to_owned()), "{diff:?}");
+        let Change::Signal { diff, .. } = compare(&base, &seen(&[], &["w1 @1 bell=0"])) else { panic!() };
+        assert!(diff.contains(&"-a b 1/@1 bell=1".to_owned()), "{diff:?}");
     }
 
     #[test]

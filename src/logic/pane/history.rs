@@ -85,7 +85,10 @@ impl Record {
 
     /// The name of a pane's file.
     pub fn file_name(pane: PaneId) -> String {
-        format!("{}.json", pane.number())
+        match pane.server() {
+            0 => format!("{}.json", pane.number()),
+            server => format!("{server}-{}.json", pane.number()),
+        }
     }
 
     /// Reads the file of a pane; `None` if it is none, or about a pane of another server.
@@ -156,5 +159,6 @@ mod tests {
             assert_eq!(Record::parse(rubbish, &key), None);
         }
         assert_eq!(Record::path(PaneId::new(5)), "panes/5.json");
+        assert_eq!(Record::path(PaneId::new(5).on(1)), "panes/1-5.json");
     }
 }

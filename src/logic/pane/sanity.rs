@@ -61,6 +61,12 @@ impl Doubt {
 }
 
 impl Memory {
+    /// Forgets panes of which nothing is known any more, and a doubt that is about some of them.
+    pub fn forget(&mut self, is_forgotten: impl Fn(PaneId) -> bool) {
+        self.reported.retain(|id, _| !is_forgotten(*id));
+        self.doubt = self.doubt.take().filter(|doubt| !doubt.panes.iter().any(|id| is_forgotten(*id)));
+    }
+
     /// Takes in a sweep: puts back what is held, and says what is doubted.
     #[must_use]
     pub fn step(mut self, panes: &mut BTreeMap<PaneId, PaneVerdict>, uptime: Duration) -> (Self, Option<String>) {

@@ -39,6 +39,11 @@ impl Told {
         })
     }
 
+    /// The labels of all.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(label, _)| label.as_str())
+    }
+
     /// The labels of the retained.
     fn retained(&self) -> BTreeSet<&str> {
         self.0.iter().filter(|(_, class)| *class == Class::Retained).map(|(label, _)| label.as_str()).collect()

@@ -188,7 +188,7 @@ impl TmuxClient {
         let mut next = || texts.next().unwrap_or_else(|| Err(missing(DOING)));
         let (server, version) = parse_identity(&next()?, DOING)?;
         let panes = parse_panes(&next()?, DOING)?;
-        Ok(TmuxView { server, version, panes })
+        Ok(TmuxView::of_one(server, version, panes))
     }
 
     async fn connect(&self) -> Result<Control, Mode> {

@@ -179,7 +179,7 @@ pub(super) fn typed_nothing(error: &TmuxError) -> bool {
         | TmuxError::TooOld { .. }
         | TmuxError::Refused { .. } => true,
         TmuxError::Malformed { doing, .. } => *doing == PREPARING,
-        TmuxError::Timeout { .. } | TmuxError::Io { .. } => false,
+        TmuxError::NoneAnswers { .. } | TmuxError::Timeout { .. } | TmuxError::Io { .. } => false,
     }
 }
 

@@ -15,11 +15,14 @@ mod framer;
 mod guard;
 mod oneshot;
 mod parse;
+mod servers;
+mod slot;
 
 pub use client::TmuxClient;
 pub use framer::TmuxEvent;
 pub use oneshot::{Socket, check_installed};
 pub use parse::version_is_supported;
+pub use servers::Servers;
 
 /// Why tmux could not be asked or did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +72,12 @@ pub enum TmuxError {
         /// Why it may not.
         why: String,
     },
+    /// Of several servers, none answered; not all of them are known to be absent.
+    #[error("no tmux server answers: {why}")]
+    NoneAnswers {
+        /// What each of them came to.
+        why: String,
+    },
     /// The answer could not be understood.
     #[error("could not read tmux's answer to {doing}: {why}")]
     Malformed {
@@ -84,6 +93,15 @@ impl TmuxError {
     /// can't repeat it.
     pub fn typed_nothing(&self) -> bool {
         guard::typed_nothing(self)
+    }
+
+    /// The same for people who have several servers: with the socket that it is about.
+    pub fn says_of(&self, socket: &str) -> String {
+        match self {
+            // These name it already, or are about none.
+            Self::NoServer { .. } | Self::NoneAnswers { .. } | Self::NotInstalled => self.to_string(),
+            _ => format!("{socket}: {self}"),
+        }
     }
 }
 
@@ -107,7 +125,7 @@ pub enum Capture {
     Gone,
 }
 
-/// Who reads many screens and does its work on each while tmux is busy with the next ones.
+/// Who reads many screens of one server and does its work on each while tmux is busy with the next ones.
 pub trait Reading {
     /// Starts over. Answers that were taken before may have been false (a control client that failed midway) and are
     /// dropped.
@@ -214,36 +232,25 @@ pub enum ActRefusal {
     ScreenChanged,
 }
 
-/// What the watcher asks of a tmux server. Real: [`TmuxClient`]; simulated in tests.
+/// What the watcher asks of tmux. Real: [`TmuxClient`]; simulated in tests.
+///
+/// No method has a body here: a wrapper that forgot one would quietly fall back to the slower way.
 #[expect(async_fn_in_trait, reason = "one thread; the futures need not be Send")]
 pub trait Tmux {
     /// Lists every pane of every session with the server's identity, in one exchange.
     async fn view(&self) -> Result<TmuxView, TmuxError>;
 
-    /// The same with the panes of the windows of one name.
-    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
-        Ok(self.view().await?.of_window(window))
-    }
+    /// The same with the panes of the windows of one name. Without a cheaper way: [`TmuxView::of_window`].
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError>;
 
     /// Reads rows of panes, one answer a request, in request order.
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError>;
 
     /// Reads rows of panes while more questions turn up: what `reading` asks, in its order, each answer given back to it.
+    /// Without a way that streams: [`read_in_rounds`].
     ///
     /// Errors: as for [`Tmux::capture`]; what was given back so far is then not to be used.
-    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
-        reading.begin();
-        loop {
-            let asked: Vec<(usize, CaptureRequest)> = std::iter::from_fn(|| reading.next()).collect();
-            if asked.is_empty() {
-                return Ok(());
-            }
-            let requests: Vec<CaptureRequest> = asked.iter().map(|(_, request)| *request).collect();
-            for ((tag, request), capture) in asked.into_iter().zip(self.capture(&requests).await?) {
-                reading.take(tag, request, capture);
-            }
-        }
-    }
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError>;
 
     /// Checks and acts in one server-side command list. Never called but by `daemon::actuate`.
     ///
@@ -258,4 +265,21 @@ pub trait Tmux {
     ///         Never called but by `daemon::actuate`.
     /// Errors: `Refused` if another window of the session rings too; that session's bells are left as they are.
     async fn clear_bells(&self, windows: &[WindowId]) -> Result<(), TmuxError>;
+}
+
+/// [`Tmux::read`] by rounds of [`Tmux::capture`], each with what the answers of the one before brought.
+///
+/// Errors: as for [`Tmux::capture`].
+pub async fn read_in_rounds(tmux: &impl Tmux, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+    reading.begin();
+    loop {
+        let asked: Vec<(usize, CaptureRequest)> = std::iter::from_fn(|| reading.next()).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let requests: Vec<CaptureRequest> = asked.iter().map(|(_, request)| *request).collect();
+        for ((tag, request), capture) in asked.into_iter().zip(tmux.capture(&requests).await?) {
+            reading.take(tag, request, capture);
+        }
+    }
 }

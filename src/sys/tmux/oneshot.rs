@@ -40,8 +40,16 @@ impl Socket {
         }
     }
 
+    /// Reads `monitor.tmux.sockets`; none means the default.
+    pub fn parse_all(sockets: &[String]) -> Vec<Self> {
+        match sockets {
+            [] => vec![Self::Default],
+            given => given.iter().map(|text| Self::parse(text)).collect(),
+        }
+    }
+
     /// How people would name it.
-    fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Default => "the default socket".to_owned(),
             Self::Name(name) => format!("socket {name}"),

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use nexus_watcher::logic::hook::Whose;
 use nexus_watcher::logic::ids::{Fingerprint, PaneId, PaneKey, WindowId, WindowName};
 use nexus_watcher::logic::snapshot::ActionEvent;
 use nexus_watcher::logic::time::Now;
@@ -436,7 +437,7 @@ impl Fleet {
         let Some(seat) = self.seat(pane).filter(|_| asked == Some(true)) else { return };
         let hooks = seat.hooks.clone();
         hooks.event(&self.state, &now, "PermissionRequest", &call(&tool));
-        let beat = hook_files::read_heartbeat(&self.state, &WindowName(name.clone()), None).ok().flatten();
+        let beat = hook_files::read_heartbeat(&self.state, &WindowName(name.clone()), Whose::default()).ok().flatten();
         let fingerprint = beat.map(|found| found.heartbeat.open_decision).unwrap_or_default();
         self.note(format!("{name} asks ({fingerprint})"));
         self.truth.decision_opened(now.uptime, &name, &fingerprint);

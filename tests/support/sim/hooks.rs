@@ -45,7 +45,12 @@ impl HookPlace {
         let payload = Payload::parse(payload.to_string().as_bytes()).expect("an object");
         let event = Event::parse(event).expect("an event that counts");
         let window = WindowName(self.window.clone());
-        let context = HookContext { window: Some(window.clone()), pane: Some(self.pane), is_target: self.is_target };
+        let context = HookContext {
+            window: Some(window.clone()),
+            pane: Some(self.pane),
+            server: None,
+            is_target: self.is_target,
+        };
         for effect in effects_of(event, &payload, &context, prior(state, &window), now) {
             carry_out(state, &effect, now).expect("the hook can write");
         }

@@ -11,7 +11,7 @@ use nexus_watcher::logic::time::{Now, Timestamp};
 use nexus_watcher::sys::clock::Clock;
 use nexus_watcher::sys::processes::{Processes, Tree, Unseen};
 use nexus_watcher::sys::tmux::{
-    Act, ActOutcome, ActRefusal, Capture, CaptureRequest, GuardedAct, Key, Tmux, TmuxError,
+    Act, ActOutcome, ActRefusal, Capture, CaptureRequest, GuardedAct, Key, Reading, Tmux, TmuxError, read_in_rounds,
 };
 use tokio::sync::Notify;
 
@@ -108,6 +108,14 @@ impl Tmux for SimTmux {
             Some(lost) => Err(hidden(lost, DOING)),
             None => self.machine.borrow_mut().view(),
         }
+    }
+
+    async fn view_of(&self, window: &WindowName) -> Result<TmuxView, TmuxError> {
+        Ok(self.view().await?.of_window(window))
+    }
+
+    async fn read(&self, reading: &mut dyn Reading) -> Result<(), TmuxError> {
+        read_in_rounds(self, reading).await
     }
 
     async fn capture(&self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {
@@ -234,7 +242,7 @@ impl Machine {
                 }));
             }
         }
-        Ok(TmuxView { server: server.id.clone(), version: "3.5a".into(), panes })
+        Ok(TmuxView::of_one(server.id.clone(), "3.5a", panes))
     }
 
     fn capture(&mut self, requests: &[CaptureRequest]) -> Result<Vec<Capture>, TmuxError> {

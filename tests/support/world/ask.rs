@@ -52,7 +52,16 @@ pub(crate) async fn shows<W: World>(world: &W, pane: PaneId, wanted: &[&str]) {
 pub(crate) async fn guarded<W: World>(world: &W, pane: PaneId, act: Act) -> GuardedAct {
     let view = world.client().view().await.unwrap();
     let pid = view.panes.iter().find(|facts| facts.pane == pane).and_then(|facts| facts.pid).unwrap();
-    GuardedAct { server: view.server, pane, pid, require: vec![], rows: vec![], refuse: vec![], no_shell: false, act }
+    GuardedAct {
+        server: view.server(0).unwrap().clone(),
+        pane,
+        pid,
+        require: vec![],
+        rows: vec![],
+        refuse: vec![],
+        no_shell: false,
+        act,
+    }
 }
 
 pub(crate) async fn done<W: World>(world: &W, act: &GuardedAct) {
