@@ -254,21 +254,47 @@ fn what_coverage_names_exists() {
             assert!(root().join(place).exists(), "{}: there is no {place}", row.what);
         }
         for test in &row.tests {
-            let (path, name) =
-                test.split_once("::").unwrap_or_else(|| panic!("{}: {test} names no test function", row.what));
-            let text =
-                fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {path}: {error}", row.what));
-            // Each check of this suite is a test for each form of tmux by its place in the table.
-            if path == "tests/conformance.rs"
-                && [",", ";"].iter().any(|end| text.contains(&format!("\n        {name}{end}\n")))
-            {
-                continue;
-            }
-            let at = text.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{}: no test {test}", row.what));
-            let before = text[..at].lines().rev().take(3).collect::<Vec<_>>().join("\n");
-            assert!(before.contains("test]"), "{}: {test} is no test", row.what);
+            assert!(test.contains("::"), "{}: {test} names no test function", row.what);
+            assert_is_test(&row.what, test);
         }
     }
+}
+
+/// Asserts that `path::function` is a test.
+fn assert_is_test(what: &str, test: &str) {
+    let Some((path, name)) = test.split_once("::") else { return };
+    let text = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{what}: {path}: {error}"));
+    // Each check of this suite is a test for each form of tmux by its place in the table.
+    if path == "tests/conformance.rs" && [",", ";"].iter().any(|end| text.contains(&format!("\n        {name}{end}\n")))
+    {
+        return;
+    }
+    let at = text.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{what}: no test {test}"));
+    let before = text[..at].lines().rev().take(3).collect::<Vec<_>>().join("\n");
+    assert!(before.contains("test]"), "{what}: {test} is no test");
+}
+
+#[test]
+fn every_promise_is_proven_by_a_test_that_exists() {
+    let safety = page("safety.md");
+    let rows = safety.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| promise "));
+    let mut count = 0;
+    for row in rows {
+        count += 1;
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        let [promise, _, proof] = cells.as_slice() else { panic!("not three cells: {row}") };
+        let proofs = quoted(proof);
+        assert!(proofs.iter().any(|name| name.starts_with("tests/")), "nothing proves: {promise}");
+        for name in proofs {
+            let path = name.split("::").next().unwrap();
+            assert!(
+                root().join(path).exists() || root().join("docs").join(path).exists(),
+                "{promise}: there is no {path}"
+            );
+            assert_is_test(promise, name);
+        }
+    }
+    assert!(count > 15, "only {count} promises were read");
 }
 
 #[test]
