@@ -199,7 +199,7 @@ fn an_explanation_is_of_the_verdict_and_of_the_rows_of_the_screen() {
     let profiles = Profiles::builtin().unwrap();
     let mut near = 0;
     // How near each silent rule came takes long without optimisation.
-    for screen in screens().iter().step_by(15) {
+    for screen in screens().iter().step_by(30) {
         let profile = profiles.get(&screen.label.agent).unwrap();
         let (facts, plain) = (screen.label.facts(), screen.capture.plain());
         let wanted = pane::wanted_style(profile, plain).filter(|_| screen.capture.has_colour());

@@ -26,6 +26,7 @@ pub const BUILTIN: &[(&str, &str)] = &[
     ("aider", include_str!("../../config/agents/aider.yml")),
     ("gemini", include_str!("../../config/agents/gemini.yml")),
     ("codex", include_str!("../../config/agents/codex.yml")),
+    ("qwen", include_str!("../../config/agents/qwen.yml")),
     // Last: whoever has a profile of its own is not any other.
     ("generic", include_str!("../../config/agents/generic.yml")),
 ];

@@ -151,7 +151,7 @@ struct RawScreenRules {
     #[serde(default)]
     prompts: String,
     #[serde(default)]
-    ghost_colours: Vec<u8>,
+    ghost_colours: Vec<RawColour>,
     #[serde(default)]
     is_never_empty: bool,
     #[serde(default)]
@@ -169,6 +169,8 @@ struct RawScreenRules {
     completes: String,
     #[serde(default)]
     heads: String,
+    #[serde(default)]
+    edge: usize,
     #[serde(default = "nothing")]
     child: char,
     hint: String,
@@ -187,6 +189,14 @@ struct RawScreenRules {
     #[serde(default)]
     banner: Option<String>,
     rules: Vec<RawRule>,
+}
+
+/// One of `screen.ghost_colours:`, a number of the palette or `#rrggbb`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawColour {
+    Palette(u8),
+    Rgb(String),
 }
 
 /// A glyph that stands on no screen, for what an agent does not draw.
@@ -411,7 +421,7 @@ impl Check<'_> {
             shape: raw.shape,
             prompt: raw.prompt,
             prompts: raw.prompts,
-            ghost_colours: raw.ghost_colours.into_iter().map(Colour::Palette).collect(),
+            ghost_colours: self.colours("screen.ghost_colours", raw.ghost_colours)?,
             is_never_empty: raw.is_never_empty,
             shows_cursor: raw.shows_cursor,
             gap: raw.gap,
@@ -421,6 +431,7 @@ impl Check<'_> {
             tick: raw.tick,
             completes: raw.completes,
             heads: raw.heads,
+            edge: raw.edge,
             child: raw.child,
             hint: self.pattern("screen.hint", &raw.hint, &[])?,
             picker: self.optional("screen.picker", raw.picker.as_deref(), &["name"])?,
@@ -440,6 +451,20 @@ impl Check<'_> {
             rules.push(rule);
         }
         Ok(ScreenRules { layout, rules })
+    }
+
+    /// Checks colours.
+    fn colours(&self, key: &str, raw: Vec<RawColour>) -> Result<Vec<Colour>, ProfileError> {
+        let rgb = |text: &str| {
+            let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
+            let [_, red, green, blue] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
+            Some(Colour::Rgb(red, green, blue))
+        };
+        let colour = |raw| match raw {
+            RawColour::Palette(number) => Ok(Colour::Palette(number)),
+            RawColour::Rgb(text) => rgb(&text).ok_or_else(|| self.bad(key, &format!("{text:?} is no #rrggbb"))),
+        };
+        raw.into_iter().map(colour).collect()
     }
 
     /// Checks one rule.

@@ -15,10 +15,14 @@
 #   agent_lab.sh key   DIR NAME KEY...            tmux key names (Enter, Escape, C-c ...)
 #   agent_lab.sh wait  DIR NAME REGEX [SECONDS]   until the screen matches (exit 1 on timeout)
 #   agent_lab.sh show  DIR NAME [-e]              print the screen (-e: with escapes)
+#   agent_lab.sh save  DIR NAME STEM STATE INPUT TURN OVERLAY [NOTES]
+#                                                 a capture for tests/captures: STEM--COLSxROWS.{txt,ansi,json}, where
+#                                                 STEM is FOLDER/AGENT-VERSION/WHAT and TURN true or false; the words of
+#                                                 the label are in docs/adding-an-agent.md
 #   agent_lab.sh kill  DIR NAME                   end one session
 #   agent_lab.sh stop  DIR                        end the tmux server and the mock of DIR, and wait
 #
-# AGENT is claude, codex, gemini, opencode or aider.  Everything lives under
+# AGENT is claude, codex, gemini, qwen, opencode or aider.  Everything lives under
 # DIR: clients in DIR/agents, homes in DIR/home-NAME (with the session's
 # TMPDIR), the tmux socket in DIR/tmux.  Nothing outside DIR is written, except
 # in the session's --cwd by the agent itself (default: DIR/work, a small git
@@ -28,11 +32,11 @@
 # agent's command has detached from its session is not among them.
 #
 # --settings JSON replaces top-level keys of the client's settings file (claude,
-# gemini, opencode).  Claude Code starts in its manual permission mode unless
+# gemini, qwen, opencode).  Claude Code starts in its manual permission mode unless
 # the settings or CLIENT-ARGS choose another; a defaultMode in the settings makes
 # 2.1.332 open with an offer of auto mode.
 # Ready for a first prompt: '\? for shortcuts' (claude, codex, gemini; the last
-# two show it while busy too), 'Ask anything' (opencode), '^> ' (aider).
+# two show it while busy too), 'Type your message' (qwen), 'Ask anything' (opencode), '^> ' (aider).
 #
 # Example:
 #   lab=tests/lab/agent_lab.sh; d=$(mktemp -d)
@@ -70,6 +74,7 @@ package_of() {
     claude) echo @anthropic-ai/claude-code ;;
     codex) echo @openai/codex ;;
     gemini) echo @google/gemini-cli ;;
+    qwen) echo @qwen-code/qwen-code ;;
     opencode) echo opencode-ai ;;
     aider) echo aider-chat ;;
     *) die "unknown agent $1" ;;
@@ -220,6 +225,13 @@ elif agent == "gemini":
     put(".gemini/settings.json", json.dumps(conf))
     if yes(trusted):
         put(".gemini/trustedFolders.json", json.dumps({cwd: "TRUST_FOLDER"}))
+elif agent == "qwen":
+    conf = {"general": {"disableAutoUpdate": True}, "telemetry": {"enabled": False},
+            "security": {"folderTrust": {"enabled": not yes(trusted)}}}
+    if not yes(onboarding):
+        conf["security"]["auth"] = {"selectedType": "openai"}
+    conf.update(extra)
+    put(".qwen/settings.json", json.dumps(conf))
 elif agent == "opencode":
     conf = {"autoupdate": False, "share": "disabled", "model": "mock/mock-1", "small_model": "mock/mock-1",
             "permission": {"edit": "ask", "bash": "ask", "webfetch": "ask"},
@@ -302,6 +314,9 @@ do_start() {
     gemini)
       env+=("GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:$port")
       if [ $with_key = 1 ]; then env+=(GEMINI_API_KEY=dummy); fi ;;
+    qwen)
+      env+=("OPENAI_BASE_URL=http://127.0.0.1:$port/v1" OPENAI_MODEL=mock-1)
+      if [ $with_key = 1 ]; then env+=(OPENAI_API_KEY=dummy); fi ;;
     aider)
       env+=("OPENAI_API_BASE=http://127.0.0.1:$port/v1" OPENAI_API_KEY=dummy AIDER_ANALYTICS=false)
       args=(--model openai/mock-1 --no-check-update --no-show-model-warnings --no-show-release-notes "${args[@]}") ;;
@@ -358,6 +373,29 @@ do_wait() {
   return 1
 }
 
+do_save() {
+  [ $# -ge 6 ] || usage 2
+  local name=$1 stem=$2 size; shift 2
+  size=$(t display-message -p -t "=$name:" '#{pane_width}x#{pane_height}')
+  mkdir -p "$(dirname "$stem")"
+  # Both in one round of the server, so that they show the same frame.
+  t capture-pane -p -t "=$name:" \; display-message -p -t "=$name:" $'\f' \; capture-pane -p -e -t "=$name:" \; \
+    display-message -p -t "=$name:" $'\f#{pane_title}\f#{pane_dead}\f#{pane_in_mode}' |
+    python3 -c '
+import json, os, sys
+stem, size, state, input_row, turn, overlay, notes = sys.argv[1:8]
+text, ansi, title, dead, in_mode = sys.stdin.buffer.read().decode().split("\f")
+agent, _, version = os.path.basename(os.path.dirname(stem)).rpartition("-")
+cols, rows = map(int, size.split("x"))
+label = {"agent": agent, "version": version, "cols": cols, "rows": rows, "state": state, "input_row": input_row,
+         "turn_running": json.loads(turn), "overlay": overlay, "notes": notes,
+         "tmux": {"pane_title": title, "pane_dead": dead, "pane_in_mode": in_mode.strip()}}
+for end, body in ("txt", text), ("ansi", ansi.removeprefix("\n")), ("json", json.dumps(label, indent=1, ensure_ascii=False) + "\n"):
+    with open(f"{stem}--{size}.{end}", "w") as f:
+        f.write(body)
+' "$stem" "$size" "$1" "$2" "$3" "$4" "${5:-}"
+}
+
 # End one session and what runs in it, and wait: a client goes on writing to its home for a while.
 end_session() {
   local -a tree
@@ -391,6 +429,7 @@ case $cmd in
   key) [ $# -ge 2 ] || usage 2; name=$1; shift; t send-keys -t "=$name:" "$@" ;;
   wait) do_wait "$@" ;;
   show) [ $# -ge 1 ] || usage 2; t capture-pane -p ${2:+"$2"} -t "=$1:" ;;
+  save) do_save "$@" ;;
   kill) [ $# -eq 1 ] || usage 2; end_session "$1" ;;
   stop) do_stop ;;
   *) usage 2 ;;

@@ -221,9 +221,7 @@ fn conversation_end(layout: &Layout, rows: &[String]) -> usize {
         let label = cursor_column(layout, row).filter(|column| *column == 2);
         label.is_some_and(|column| Kind::of(row, column) == Kind::Plain)
     };
-    let is_talk = |row: &String| {
-        row.starts_with(|ch| layout.heads.contains(ch)) || row.trim_start().starts_with(layout.child) || is_sent(row)
-    };
+    let is_talk = |row: &String| layout.has_sign(row) || row.trim_start().starts_with(layout.child) || is_sent(row);
     if rows[above..lowest].iter().any(is_talk) { lowest } else { above }
 }
 

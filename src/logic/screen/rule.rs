@@ -2,7 +2,7 @@
 
 use regex::{Captures, Regex};
 
-use super::region::{Region, shortened};
+use super::region::{Region, indent, shortened};
 use super::shape::Shape;
 use super::style::Colour;
 use crate::logic::pane::{Auth, Mode, Overlay, State};
@@ -36,6 +36,8 @@ pub struct Layout {
     pub completes: String,
     /// Signs that a block of the conversation starts with.
     pub heads: String,
+    /// Column in which those signs stand. Where it isn't the left edge, nothing else begins a block.
+    pub edge: usize,
     /// Mark that starts an item below a block's first line.
     pub child: char,
     /// What a dialog's last line says about keys.
@@ -54,6 +56,13 @@ pub struct Layout {
     pub footer: Option<Regex>,
     /// Version in the banner, as the group `version`.
     pub banner: Option<Regex>,
+}
+
+impl Layout {
+    /// Whether the row starts with one of the signs of a block.
+    pub(super) fn has_sign(&self, row: &str) -> bool {
+        indent(row) == Some(self.edge) && row.trim_start().starts_with(|ch| self.heads.contains(ch))
+    }
 }
 
 /// A text made of a match's named groups: `api-{code}`.

@@ -59,8 +59,7 @@ impl<'a> Blocks<'a> {
     /// Whether the terminal went on in row `at` with what did not fit into the row above. The programs themselves indent
     /// what they wrap.
     fn is_broken_off(&self, at: usize) -> bool {
-        let has_own_sign =
-            |row: &String| row.starts_with(|ch| ch == self.layout.prompt || self.layout.heads.contains(ch));
+        let has_own_sign = |row: &String| row.starts_with(self.layout.prompt) || self.layout.has_sign(row);
         let is_drawn = |row: &str| row.trim_end().ends_with(['─', '━', '▔', '╮', '╯', '│']);
         let above = at.checked_sub(1).and_then(|above| self.rows.get(above));
         // A wide glyph that does not fit leaves a column free.
@@ -71,7 +70,13 @@ impl<'a> Blocks<'a> {
 
     /// Whether a block begins in row `at`.
     fn is_head(&self, at: usize) -> bool {
-        self.rows.get(at).is_some_and(|row| indent(row) == Some(0)) && !self.is_broken_off(at)
+        let begins = |row: &String| if self.is_indented() { self.layout.has_sign(row) } else { indent(row) == Some(0) };
+        self.rows.get(at).is_some_and(begins) && !self.is_broken_off(at)
+    }
+
+    /// Whether the program indents its own signs as well. Only the signs tell a block's first line then.
+    const fn is_indented(self) -> bool {
+        self.layout.edge > 0
     }
 
     /// These rows on one line.
@@ -107,7 +112,10 @@ impl<'a> Blocks<'a> {
         let at = (0..end).rev().find(|at| self.is_head(*at))?;
         let is_child = |row: &&String| row.trim_start().starts_with(self.layout.child);
         let wrapped = self.rows[at..end].iter().skip(1).take_while(|row| !is_child(row)).count();
-        Some(Item { text: self.paragraph(at..at + wrapped + 1), row: at, head: true })
+        let rows = at..at + wrapped + 1;
+        // What a program without a left edge keeps below its spinner (messages that wait) has no sign of its own.
+        let text = if self.is_indented() { self.joined(rows) } else { self.paragraph(rows) };
+        Some(Item { text, row: at, head: true })
     }
 }
 
