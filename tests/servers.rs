@@ -223,6 +223,23 @@ fn a_server_that_hangs_blinds_nobody_and_its_panes_are_unknown() {
 }
 
 #[test]
+fn a_report_waits_for_a_target_whose_server_hangs_and_comes_once() {
+    let mut two = Two::new();
+    two.a.agent("w1", "");
+    two.b.orchestrator("");
+    two.a.watch();
+    two.a.wait("a look at both", || !two.history("1-1.json").is_empty());
+    let stopped = Stopped::stop(two.second());
+    two.a.decide("w1", "0a1b2c3d4e5f");
+    two.a.wait_emit("the report to be held", |emit| emit["outcome"] == "held");
+    drop(stopped);
+    let told = || two.b.submitted("orchestrator").iter().filter(|text| text.contains("0a1b2c3d4e5f")).count();
+    two.a.wait_settled("the report", || told() > 0);
+    assert_eq!(told(), 1);
+    assert_untouched(&two.a, "w1");
+}
+
+#[test]
 fn a_server_that_was_restarted_is_another_and_nothing_is_typed_into_it() {
     let mut two = Two::new();
     two.a.agent("w1", "");

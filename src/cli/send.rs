@@ -59,7 +59,7 @@ fn command() -> Command {
             Arg::new("window")
                 .value_name("WINDOW")
                 .required_unless_present("list")
-                .help("A window by name, index, @id or session:index, or a pane by %id"),
+                .help("A window by name, index, @id or session:index, or a pane by %id; on further servers 1/@id, 1/%id"),
         )
         .arg(text("message", "TEXT", "The text").short('m').allow_hyphen_values(true))
         .arg(text("file", "FILE", "A file with the text; - is standard input").short('f').value_parser(value_parser!(PathBuf)))

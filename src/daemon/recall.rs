@@ -320,6 +320,50 @@ mod tests {
     use super::*;
     use crate::logic::worker::scope::tests::pane;
 
+    /// A view of two servers, with these panes as `(id, window name)`.
+    fn two(pids: (u32, u32), panes: &[(&str, &str)]) -> TmuxView {
+        let answered = |pid| {
+            let id = ServerId { socket: "/s".into(), pid, start_s: 1 };
+            crate::logic::snapshot::ServerAnswer::Answered { id, version: "3.5".into() }
+        };
+        let listed = panes.iter().map(|(id, name)| PaneFacts { pane: PaneId::parse(id).unwrap(), ..pane(0, name) });
+        TmuxView { servers: vec![answered(pids.0), answered(pids.1)], panes: listed.collect() }
+    }
+
+    #[test]
+    fn a_server_that_is_another_takes_only_its_own_memories_along() {
+        let mut recall = Recall::default();
+        let panes = [("%1", "w"), ("1/%1", "w")];
+        recall.keep(&two((1, 2), &panes));
+        for (id, _) in panes {
+            let remembered = recall.pane(PaneId::parse(id).unwrap());
+            remembered.activity = Some(Activity::seen(None, 1, Timestamp::from_secs(1)));
+        }
+        recall.keep(&two((1, 3), &panes));
+        let is_known = |recall: &mut Recall, id: &str| recall.pane(PaneId::parse(id).unwrap()).activity.is_some();
+        assert_eq!((is_known(&mut recall, "%1"), is_known(&mut recall, "1/%1")), (true, false));
+        assert_eq!(recall.server(PaneId::new(1).on(1)).map(|server| server.pid), Some(3));
+        recall.keep(&two((1, 3), &[("1/%1", "w")]));
+        assert!(!is_known(&mut recall, "%1"));
+    }
+
+    #[test]
+    fn what_two_servers_call_the_same_is_known() {
+        let view = two((1, 2), &[("%1", "w"), ("%2", "w"), ("%3", "x"), ("1/%1", "w"), ("1/%3", "y"), ("1/%9", "w")]);
+        let mut recall = Recall::default();
+        recall.note_twins(&view);
+        for (id, twin) in [
+            ("%1", Twin::Pane),
+            ("%2", Twin::Window),
+            ("%3", Twin::None),
+            ("1/%1", Twin::Pane),
+            ("1/%3", Twin::None),
+            ("1/%9", Twin::Window),
+        ] {
+            assert_eq!(recall.twin(PaneId::parse(id).unwrap()), twin, "{id}");
+        }
+    }
+
     #[derive(Debug)]
     struct Fixed(bool);
 
