@@ -261,17 +261,17 @@ fn what_coverage_names_exists() {
 }
 
 /// Asserts that `path::function` is a test.
-fn assert_is_test(what: &str, test: &str) {
-    let Some((path, name)) = test.split_once("::") else { return };
+fn assert_is_test(what: &str, named: &str) {
+    let Some((path, name)) = named.split_once("::") else { return };
     let text = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{what}: {path}: {error}"));
     // Each check of this suite is a test for each form of tmux by its place in the table.
     if path == "tests/conformance.rs" && [",", ";"].iter().any(|end| text.contains(&format!("\n        {name}{end}\n")))
     {
         return;
     }
-    let at = text.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{what}: no test {test}"));
+    let at = text.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{what}: no test {named}"));
     let before = text[..at].lines().rev().take(3).collect::<Vec<_>>().join("\n");
-    assert!(before.contains("test]"), "{what}: {test} is no test");
+    assert!(before.contains("test]"), "{what}: {named} is no test");
 }
 
 #[test]

@@ -456,7 +456,8 @@ impl Check<'_> {
     /// Checks colours.
     fn colours(&self, key: &str, raw: Vec<RawColour>) -> Result<Vec<Colour>, ProfileError> {
         let rgb = |text: &str| {
-            let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
+            let is_hex = |digits: &&str| digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let digits = text.strip_prefix('#').filter(is_hex)?;
             let [_, red, green, blue] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
             Some(Colour::Rgb(red, green, blue))
         };
@@ -545,6 +546,16 @@ mod tests {
     fn a_key_that_nobody_knows_is_an_error() {
         check(|text| text.replacen("\npaste:", "\npasta: 1\npaste:", 1), "unknown field `pasta`");
         check(|text| text.replacen("  gap:", "  gab:", 1), "unknown field `gab`");
+    }
+
+    #[test]
+    fn a_colour_is_a_number_of_the_palette_or_six_digits() {
+        let with = |colours: &str| GOOD.replacen("  gap:", &format!("  ghost_colours: {colours}\n  gap:"), 1);
+        let profile = parse("claude", &with("[103, '#6c7086']"), |_| None).unwrap();
+        assert_eq!(profile.screen.layout.ghost_colours, [Colour::Palette(103), Colour::Rgb(0x6c, 0x70, 0x86)]);
+        for bad in ["#6c708", "6c7086", "#6c70éf", "#+c7086"] {
+            check(|_| with(&format!("['{bad}']")), "profile claude: screen.ghost_colours: ");
+        }
     }
 
     #[test]

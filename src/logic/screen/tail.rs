@@ -1,4 +1,5 @@
-//! What stands above the input box or dialog: blocks that start at the left edge, each with indented rows and items.
+//! What stands above the input box or dialog: blocks that start at the left edge (or in the column that the profile calls
+//! its edge), each with indented rows and items.
 //!
 //! Programs of this kind put their own signs (spinner, bullet, prompt of a sent message) at the left edge and indent
 //! everything that the model or a tool said. So a quoted spinner or notice is indented, and a real one is not.

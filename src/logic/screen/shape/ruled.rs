@@ -1,4 +1,4 @@
-//! A prompt row between two lines across the screen, as Claude Code draws it.
+//! A prompt row between two lines across the screen, as Claude Code and Qwen Code draw it.
 //!
 //! Footer rows are indented; text at the left edge below a box is something that was printed after the agent left (a
 //! shell prompt, the next program), so the box is a remnant.
