@@ -65,6 +65,10 @@ const TRUST: &str = "Quick safety check: Is this a project you created or one yo
                      folder\n\nEnter to confirm · Esc to cancel\n";
 const LIMIT: &str = "⎿ You've hit your session limit · resets 8pm (Asia/Tokyo)";
 
+/// A shell function that draws the rows of a file from a row on, over what stands there, and waits a tenth of a second.
+const DRAW: &str = "draw() { printf '\\033[%sH' $2; while IFS= read -r row; do printf '%s\\033[K\\n' \"$row\"; done < $1; read \
+                    -t 0.1 -r _; }\nprintf '\\033[?25l'\n";
+
 /// Every line of a text behind this.
 fn indented(by: &str, text: &str) -> String {
     text.lines().flat_map(|line| [by, line, "\n"]).collect()
@@ -129,16 +133,14 @@ async fn p02_a_box_that_is_drawn_all_the_time_is_no_end_of_a_turn() {
     fs::write(path("whole"), with_box("✻ Brewing… (12s · ↓ 340 tokens)", "? for shortcuts")).unwrap();
     fs::write(path("partial"), with_box(" ", "? for shortcuts")).unwrap();
     fs::write(path("box"), boxed(100, "", "? for shortcuts")).unwrap();
-    let draw = "draw() { printf '\\033[%sH' $2; while IFS= read -r row; do printf '%s\\033[K\\n' \"$row\"; done < $1; read -t \
-                0.1 -r _; }\nprintf '\\033[?25l'\n";
     // The spinner stands for two tenths of a second in four seconds, the box is drawn in each.
     let rarely = format!(
-        "{draw}while :; do draw {whole} 1; draw {whole} 1; for n in {{1..38}}; do draw {partial} 1; done; done\n",
+        "{DRAW}while :; do draw {whole} 1; draw {whole} 1; for n in {{1..38}}; do draw {partial} 1; done; done\n",
         whole = path("whole"),
         partial = path("partial")
     );
     // The spinner is drawn once, and then the box alone.
-    let once = format!("{draw}draw {} 1; while :; do draw {} 3; done\n", path("whole"), path("box"));
+    let once = format!("{DRAW}draw {} 1; while :; do draw {} 3; done\n", path("whole"), path("box"));
     let (rarely, once) = (scene.play("rarely", &rarely), scene.play("once", &once));
     scene.expect(rarely, State::Busy, "").await;
     scene.expect(once, State::Busy, "").await;
@@ -161,6 +163,10 @@ async fn p03_quoted_spinners_and_a_footer_that_always_names_the_key_are_no_turn(
     let above = format!("{quoted}\n● Those were the old lines.\n\n{FINISHED}");
     let plain = scene.show("plain", &with_box(&above, "? for shortcuts"));
     scene.expect(plain, State::Idle, "").await;
+    // What the agent said last may end in one, and not every release closes a turn with a line.
+    let said = format!("● A line of the log:\n{}", indented("  ", old));
+    let said = scene.show("said", &with_box(&said, "? for shortcuts"));
+    scene.expect(said, State::Idle, "").await;
     // Releases of this year name the key in the footer while a turn runs, and sometimes nowhere else. So a footer that
     // always does needs time: nothing is drawn.
     let always = scene.show("always", &with_box(&above, "⏵⏵ auto mode on · esc to interrupt · ← for agents"));
@@ -175,9 +181,10 @@ async fn p03_quoted_spinners_and_a_footer_that_always_names_the_key_are_no_turn(
 async fn p05_two_changes_in_one_second_are_two() {
     let mut scene = Scene::aged(100);
     fs::write(scene.server.path("b"), with_box("✻ Brewing… (12s · ↓ 340 tokens)", "? for shortcuts")).unwrap();
-    fs::write(scene.server.path("i"), with_box(&format!("● Done.\n\n{FINISHED}"), "? for shortcuts")).unwrap();
+    // Of as many rows, and drawn over the other, so that neither the cursor nor the history tells of the change.
+    fs::write(scene.server.path("i"), with_box(FINISHED, "? for shortcuts")).unwrap();
     let script = format!(
-        "cat {busy}\nread -t 0.25 -r _\nprintf '\\033[H\\033[2J'\ncat {idle}\nread -r _\n",
+        "{DRAW}draw {busy} 1; read -t 0.15 -r _; draw {idle} 1; read -r _\n",
         busy = scene.server.path("b").display(),
         idle = scene.server.path("i").display()
     );
