@@ -305,6 +305,36 @@ async fn p12_every_standard_screen_is_read_at_every_width() {
 }
 
 #[tokio::test]
+async fn p12_a_screen_that_wraps_as_its_pane_shrinks_is_read_as_before() {
+    let mut scene = Scene::aged(100);
+    // It fills the pane, so that its last rows stay in view.
+    let full = "● The change is in.\n".repeat(40);
+    let rule = "─".repeat(80);
+    let under = format!("\n{rule}\n❯\u{a0}\n{rule}\n  ? for shortcuts\n");
+    let mut expected = Vec::new();
+    for width in [30, 45, 64, 77, 79] {
+        for (name, above, state) in [
+            ("idle", FINISHED, State::Idle),
+            ("busy", "✻ Frobnicating… (12s · ↓ 340 tokens · esc to interrupt)", State::Busy),
+        ] {
+            let name = format!("{name}{width}");
+            let pane = scene.show_resized(&name, &format!("{full}\n{above}\n{under}"), (80, 40));
+            expected.push((pane, name, state, width));
+        }
+    }
+    let states: Vec<_> = expected.iter().map(|(pane, name, state, _)| (*pane, name.clone(), *state)).collect();
+    expect_all(&scene, &states).await;
+    for (pane, _, _, width) in &expected {
+        scene.server.run(&["resize-window", "-t", &pane.to_string(), "-x", &width.to_string(), "-y", "40"]);
+    }
+    for _ in 0..4 {
+        scene.later += Duration::from_secs(60);
+        scene.look_at_all().await;
+    }
+    expect_all(&scene, &states).await;
+}
+
+#[tokio::test]
 async fn p15_quoted_dialogs_are_text() {
     let scene = Scene::aged(100);
     let mut expected = Vec::new();
