@@ -20,11 +20,6 @@ const TEXT: &str = "please look at the tests";
 const START: &str = "\\x1b[200~";
 const END: &str = "\\x1b[201~";
 
-/// Every byte that a program got, escaped.
-fn bytes(fleet: &Fleet, window: &str) -> String {
-    fleet.log(window).iter().filter_map(|event| event["bytes"].as_str().map(str::to_owned)).collect()
-}
-
 /// A text as it arrives in a paste: in a frame, its line ends as carriage returns.
 fn framed(text: &str) -> String {
     format!("{START}{}{END}", text.replace('\n', "\r").as_bytes().escape_ascii())
@@ -53,12 +48,12 @@ fn a_text_that_ends_in_line_breaks_is_one_frame_and_one_return() {
     fleet.agent("w1", &fleet.hooks("w1"));
     fleet.orchestrator(&fleet.hooks("orchestrator"));
     assert_eq!(fleet.ng(&["send", "w1", "-m", "one line\nand another\n\n\n"]).0, 0);
-    assert_eq!(bytes(&fleet, "w1"), framed("one line\nand another") + "\\r");
+    assert_eq!(fleet.bytes("w1"), framed("one line\nand another") + "\\r");
     fleet.decide("keeper", SIGNAL);
     fleet.watch();
     fleet.wait_emit("the report", |emit| emit["received"] == true);
     let report = fleet.submitted("orchestrator").remove(0);
-    assert_eq!(bytes(&fleet, "orchestrator"), framed(&report) + "\\r");
+    assert_eq!(fleet.bytes("orchestrator"), framed(&report) + "\\r");
 }
 
 /// P30: a folded text that stays in the box is typed and not sent, and never typed again.
@@ -82,7 +77,7 @@ fn a_folded_text_that_no_enter_submits_is_said_to_stand_there() {
     for window in ["w1", "orchestrator"] {
         assert!(fleet.screen(window).contains("[Pasted text #1 +"), "{window}");
         assert!(fleet.submitted(window).is_empty(), "{window}");
-        assert_eq!(bytes(&fleet, window).matches(START).count(), 1, "{window}");
+        assert_eq!(fleet.bytes(window).matches(START).count(), 1, "{window}");
     }
 }
 
@@ -100,7 +95,7 @@ fn a_text_arrives_byte_by_byte_as_it_was_sent() {
         assert_eq!(fleet.ng(&["send", "w1", "-m", text]).0, 0, "{text}");
     }
     let expected: String = texts.iter().map(|text| framed(text) + "\\r").collect();
-    assert_eq!(bytes(&fleet, "w1"), expected);
+    assert_eq!(fleet.bytes("w1"), expected);
 }
 
 /// P36: what waits in the queue of a busy agent is not sent again, however long it waits.
@@ -174,7 +169,7 @@ fn a_sender_that_is_killed_leaves_no_buffer_and_no_half_of_a_text() {
             }
         }
         // What was on its way to tmux still arrives, and whole.
-        let got = || bytes(&fleet, "w1");
+        let got = || fleet.bytes("w1");
         fleet.wait("nothing or a whole text", || got().is_empty() || got().starts_with(&whole));
         match moment {
             Ok("before-journal" | "before-act") => assert_eq!(got(), "", "{moment:?}"),
@@ -202,7 +197,7 @@ fn no_escape_is_part_of_any_delivery() {
         let (code, said) = fleet.ng(&["send", "w1", "--wait", "2", "-m", TEXT]);
         assert_eq!(code, 0, "{switches}: {said}");
         for window in ["w1", "orchestrator"] {
-            let got = bytes(&fleet, window);
+            let got = fleet.bytes(window);
             assert!(got.contains(START), "{switches} {window}");
             assert!(!outside(&got).contains("\\x1b"), "{switches} {window}: {got}");
         }
@@ -259,7 +254,7 @@ fn no_dialog_of_any_kind_gets_a_key() {
     }
     fleet.wait_settled("further looks", || true);
     for window in kinds.into_iter().chain(["orchestrator"]) {
-        assert_eq!(bytes(&fleet, window), "", "{window}");
+        assert_eq!(fleet.bytes(window), "", "{window}");
     }
     assert_eq!(std::fs::read_to_string(&keys).unwrap(), "");
     // Who answers lets the report through, once.

@@ -146,6 +146,11 @@ impl Fleet {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
+    /// Every byte that a demo agent got, escaped.
+    pub(crate) fn bytes(&self, name: &str) -> String {
+        self.log(name).iter().filter_map(|event| event["bytes"].as_str().map(str::to_owned)).collect()
+    }
+
     /// The texts that were submitted to a demo agent.
     pub(crate) fn submitted(&self, name: &str) -> Vec<String> {
         let of =

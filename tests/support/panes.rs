@@ -118,6 +118,20 @@ impl Scene {
 
     /// Opens a window in which an agent shows this screen and waits.
     pub fn show(&self, name: &str, screen: &str) -> PaneId {
+        self.show_behind("", name, screen)
+    }
+
+    /// Opens a window, resizes it, and lets an agent show this screen in it then.
+    pub fn show_resized(&self, name: &str, screen: &str, (columns, rows): (u16, u16)) -> PaneId {
+        let wait = format!("until [ \"$(stty size)\" = '{rows} {columns}' ]; do sleep 0.02; done;");
+        let pane = self.show_behind(&wait, name, screen);
+        let size = ["-x", &columns.to_string(), "-y", &rows.to_string()];
+        self.server.run(&[&["resize-window", "-t", &pane.to_string()], &size[..]].concat());
+        pane
+    }
+
+    /// Opens a window in which an agent shows this screen once a line of shell has ended.
+    fn show_behind(&self, first: &str, name: &str, screen: &str) -> PaneId {
         let file = self.server.path(&format!("{name}.screen"));
         fs::write(&file, screen).unwrap();
         let claude = self.server.path("bin/claude");
@@ -125,7 +139,8 @@ impl Scene {
             self.copy("/bin/cat", "bin/claude");
         }
         // The last row's line end would scroll a screen that fills its window.
-        self.server.new_window(name, &format!("stty -echo; exec {} '{}' -", claude.display(), file.display()))
+        let show = format!("stty -echo; {first} exec {} '{}' -", claude.display(), file.display());
+        self.server.new_window(name, &show)
     }
 
     /// Opens a window in which an agent runs this shell script.

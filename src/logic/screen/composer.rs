@@ -11,7 +11,7 @@ use crate::logic::pane::InputRow;
 /// Rows of the input box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxRows {
-    /// The line above the box (the lowest one, if it wrapped).
+    /// The line above the box (its first row, if it wrapped).
     pub top: usize,
     /// First row of text.
     pub first: usize,

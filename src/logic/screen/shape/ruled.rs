@@ -25,11 +25,8 @@ pub(in crate::logic::screen) fn is_rule(row: &str, rule: char) -> bool {
 /// Finds the live input box.
 pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result<BoxRows, NoBox> {
     let end = rows.iter().rposition(|row| !is_blank_row(row)).ok_or(NoBox::NoRule)?;
-    let bottom = rows[..=end].iter().rposition(|row| is_rule(row, layout.rule)).ok_or(NoBox::NoRule)?;
-    let mut above = bottom;
-    while above > 0 && is_rule(&rows[above - 1], layout.rule) {
-        above -= 1;
-    }
+    let bottom = (0..=end).rev().find(|at| ends_line(layout, rows, *at)).ok_or(NoBox::NoRule)?;
+    let above = line_top(layout, rows, bottom);
     // Upwards over the box's further rows, which are indented below the text of the first, to the prompt row.
     let mut first = None;
     for at in (0..above).rev() {
@@ -43,13 +40,27 @@ pub(in crate::logic::screen) fn find(layout: &Layout, rows: &[String]) -> Result
         }
     }
     let (first, plain_prompt) = first.ok_or(NoBox::NoPrompt(bottom))?;
-    let top = first.checked_sub(1).filter(|top| is_rule(&rows[*top], layout.rule)).ok_or(NoBox::NoPrompt(first))?;
+    let top = first.checked_sub(1).filter(|top| ends_line(layout, rows, *top)).ok_or(NoBox::NoPrompt(first))?;
+    // Its other rows are no part of the conversation.
+    let top = line_top(layout, rows, top);
     let found = BoxRows { top, first, last: above - 1, bottom, plain_prompt, lead: 2, right: usize::MAX };
     match not_footer(&rows[..=end], bottom) {
         Some(_) if completes(layout, rows, found) && !is_shell_row(&rows[end]) => Ok(found),
         Some(row) => Err(NoBox::Remnant(row)),
         None => Ok(found),
     }
+}
+
+/// Whether a line ends in this row: all of it, or what did not fit into the row above.
+fn ends_line(layout: &Layout, rows: &[String], at: usize) -> bool {
+    let is_rest = |row: &str| !row.is_empty() && row.chars().all(|ch| ch == layout.rule);
+    let goes_on = || at > 0 && is_rule(&rows[at - 1], layout.rule) && is_rest(rows[at].trim_end());
+    is_rule(&rows[at], layout.rule) || goes_on()
+}
+
+/// The first row of the line that ends in row `at`: one that was drawn in a wider window has wrapped.
+fn line_top(layout: &Layout, rows: &[String], at: usize) -> usize {
+    (0..at).rev().take_while(|above| is_rule(&rows[*above], layout.rule)).last().unwrap_or(at)
 }
 
 /// Whether the draft is one that completions are listed for. It is a draft whatever stands below.
